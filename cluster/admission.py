@@ -1,0 +1,70 @@
+"""Admission: the rules that an object must pass before a cluster keeps it.
+
+Rules are registered by kind (by `apps.py` of the app that owns the kind) and called by the embedded store; on
+Kubernetes the same rules are served as webhooks. A rule reads the cluster only through the request's reader.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from cluster.errors import FieldError, Forbidden, Invalid
+from cluster.kinds import Kind
+from cluster.port import Obj, Reader
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One write that asks to be let in. `obj` is a private copy that `default` may change; `old` is None on create."""
+
+    operation: Operation
+    kind: Kind
+    obj: Obj
+    old: Obj | None
+    reader: Reader
+
+
+class Rules(Protocol):
+    """What an app says about one kind. Either method may do nothing."""
+
+    def default(self, request: Request) -> None:
+        """Fill in defaults in `request.obj` (create only)."""
+        ...
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault, all at once; an empty list lets the object in. May raise Forbidden for what no change would mend."""
+        ...
+
+
+class Admission:
+    """The registered rules, applied in the order of their registration."""
+
+    def __init__(self) -> None:
+        self._rules: defaultdict[Kind, list[Rules]] = defaultdict(list)
+
+    def register(self, kind: Kind, rules: Rules) -> None:
+        """Add rules for a kind; registering the same object twice changes nothing."""
+        if rules not in self._rules[kind]:
+            self._rules[kind].append(rules)
+
+    def admit(self, request: Request) -> Obj:
+        """The object as it may be stored. Raises Invalid with all faults, or Forbidden."""
+        rules = self._rules.get(request.kind, ())
+        if request.operation == "CREATE":
+            for rule in rules:
+                rule.default(request)
+        faults = [fault for rule in rules for fault in rule.validate(request)]
+        if faults:
+            name = request.obj.get("metadata", {}).get("name", "")
+            text = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
+            raise Invalid(f"{request.kind.kind} {name!r} is invalid: {text}", faults)
+        return request.obj
+
+
+admission = Admission()
+
+__all__ = ["Admission", "Forbidden", "Operation", "Request", "Rules", "admission"]

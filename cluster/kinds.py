@@ -1,0 +1,60 @@
+"""The kinds of objects that Basalt reads and writes, by their Kubernetes names.
+
+A `Kind` is the only way in which code names a kind; it is hashable and carries what the API server's
+discovery would say (plural, scope, status subresource). Volcano's PodGroup CRD has no status subresource.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of object in one group and version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    has_status: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """`v1` for the core group, `group/version` elsewhere."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+POD = Kind("", "v1", "Pod", "pods", has_status=True)
+NODE = Kind("", "v1", "Node", "nodes", namespaced=False, has_status=True)
+NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False, has_status=True)
+SERVICE = Kind("", "v1", "Service", "services", has_status=True)
+CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
+SECRET = Kind("", "v1", "Secret", "secrets")
+EVENT = Kind("", "v1", "Event", "events")
+CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", has_status=True)
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", has_status=True)
+PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
+NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
+DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", has_status=True)
+JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", has_status=True)
+QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", namespaced=False, has_status=True)
+POD_GROUP = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
+COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
+HYPER_NODE = Kind("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", namespaced=False, has_status=True)
+
+KINDS: tuple[Kind, ...] = (
+    POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
+    NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE,
+)  # fmt: skip
+
+_BY_API = {(k.api_version, k.kind): k for k in KINDS}
+
+
+def by_api(api_version: str, kind: str) -> Kind | None:
+    """The kind of an object's `apiVersion` and `kind`, or None when Basalt does not know it."""
+    return _BY_API.get((api_version, kind))

@@ -1,0 +1,81 @@
+"""Phases with their meaning: value, label and state mark live together, so badges, filters, forms and the API agree."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class JobPhase(models.TextChoices):
+    """Volcano's job phases. `mark` is the state mark (`data-st`) that the pages draw."""
+
+    PENDING = "Pending", _("Pending")
+    RUNNING = "Running", _("Running")
+    RESTARTING = "Restarting", _("Restarting")
+    COMPLETING = "Completing", _("Completing")
+    COMPLETED = "Completed", _("Completed")
+    ABORTING = "Aborting", _("Aborting")
+    ABORTED = "Aborted", _("Aborted")
+    TERMINATING = "Terminating", _("Terminating")
+    TERMINATED = "Terminated", _("Terminated")
+    FAILED = "Failed", _("Failed")
+
+    @property
+    def mark(self) -> str:
+        """The state mark; phases that end something share one."""
+        return _JOB_MARKS[self]
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing moves a job out of a final phase; Aborted is not one, since it can be resumed."""
+        return self in (JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED)
+
+
+_JOB_MARKS = {
+    JobPhase.PENDING: "pending",
+    JobPhase.RUNNING: "running",
+    JobPhase.RESTARTING: "restarting",
+    JobPhase.COMPLETING: "terminating",
+    JobPhase.COMPLETED: "completed",
+    JobPhase.ABORTING: "terminating",
+    JobPhase.ABORTED: "aborted",
+    JobPhase.TERMINATING: "terminating",
+    JobPhase.TERMINATED: "aborted",
+    JobPhase.FAILED: "failed",
+}
+
+
+class PodPhase(models.TextChoices):
+    """Kubernetes's pod phases; Terminating is Basalt's name for a pod with a deletion timestamp."""
+
+    PENDING = "Pending", _("Pending")
+    RUNNING = "Running", _("Running")
+    SUCCEEDED = "Succeeded", _("Succeeded")
+    FAILED = "Failed", _("Failed")
+    TERMINATING = "Terminating", _("Terminating")
+    UNKNOWN = "Unknown", _("Unknown")
+
+    @property
+    def mark(self) -> str:
+        """The state mark that the pages draw."""
+        return _POD_MARKS[self]
+
+
+_POD_MARKS = {
+    PodPhase.PENDING: "pending",
+    PodPhase.RUNNING: "running",
+    PodPhase.SUCCEEDED: "completed",
+    PodPhase.FAILED: "failed",
+    PodPhase.TERMINATING: "terminating",
+    PodPhase.UNKNOWN: "unknown",
+}
+
+
+class GroupPhase(models.TextChoices):
+    """PodGroup phases: Pending is not admitted, Inqueue is admitted and waiting for room."""
+
+    PENDING = "Pending", _("Pending")
+    INQUEUE = "Inqueue", _("Inqueue")
+    RUNNING = "Running", _("Running")
+    UNKNOWN = "Unknown", _("Unknown")
+    COMPLETED = "Completed", _("Completed")

@@ -1,0 +1,139 @@
+"""The projection of jobs, their tasks, pods and PodGroups, and the history that the cluster forgets."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+from cluster.models import Projected
+from jobs.choices import GroupPhase, JobPhase, PodPhase
+
+
+class Job(Projected):
+    """A Volcano Job, or a PodGroup of bare pods (`kind` says which). Rows stay after the object is gone.
+
+    Amounts asked are sums over all replicas: milli-CPU, bytes, whole GPUs.
+    """
+
+    namespace = models.CharField(max_length=63)
+    queue = models.CharField(max_length=253)
+    owner = models.CharField(max_length=150, blank=True, help_text="the user who submitted it")
+    phase = models.CharField(max_length=16, choices=JobPhase, default=JobPhase.PENDING)
+    group_phase = models.CharField(max_length=16, choices=GroupPhase, blank=True)
+    phase_since = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, help_text="first time in Running")
+    finished_at = models.DateTimeField(null=True)
+    priority_class = models.CharField(max_length=253, blank=True)
+    min_available = models.PositiveIntegerField(default=0)
+    replicas = models.PositiveIntegerField(default=0)
+    pending = models.PositiveIntegerField(default=0)
+    running = models.PositiveIntegerField(default=0)
+    succeeded = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    unknown = models.PositiveIntegerField(default=0)
+    terminating = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=0)
+    retry_count = models.PositiveIntegerField(default=0)
+    max_retry = models.PositiveIntegerField(default=3)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_bytes = models.BigIntegerField(default=0)
+    gpus = models.PositiveIntegerField(default=0)
+    gpu_model = models.CharField(max_length=80, blank=True)
+    labels = models.JSONField(default=dict)
+    verdict = models.JSONField(null=True, help_text="why it waits, as scheduler.framework.explain.Verdict; null when it does not")
+    verdict_stage = models.CharField(max_length=24, blank=True, db_index=True)
+    manifest = models.JSONField(default=dict, help_text="the whole object, without managed fields")
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "uid"]
+        indexes: ClassVar = [
+            models.Index(fields=["namespace", "name"]),
+            models.Index(fields=["phase", "-created_at"]),
+            models.Index(fields=["queue", "phase"]),
+            models.Index(fields=["owner", "-created_at"]),
+            models.Index(fields=["-created_at", "uid"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Task(models.Model):
+    """One role of a job. `counts` maps a pod phase to the number of pods in it."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="tasks")
+    name = models.CharField(max_length=63)
+    position = models.PositiveIntegerField()
+    replicas = models.PositiveIntegerField(default=0)
+    min_available = models.PositiveIntegerField(default=0)
+    requests = models.JSONField(default=dict, help_text="of one pod, in smallest units")
+    counts = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["position"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["job", "name"], name="task_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PodGroup(Projected):
+    """A gang as the scheduler sees it."""
+
+    namespace = models.CharField(max_length=63)
+    job_uid = models.CharField(max_length=36, blank=True, db_index=True)
+    queue = models.CharField(max_length=253, db_index=True)
+    phase = models.CharField(max_length=16, choices=GroupPhase, default=GroupPhase.PENDING)
+    min_member = models.PositiveIntegerField(default=0)
+    min_resources = models.JSONField(default=dict)
+    conditions = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Pod(Projected):
+    """A pod; `job_uid` is empty for pods that belong to no job. Rows stay after the pod is gone: they are the job's history."""
+
+    namespace = models.CharField(max_length=63)
+    job_uid = models.CharField(max_length=36, blank=True, db_index=True)
+    group = models.CharField(max_length=253, blank=True, help_text="name of its PodGroup")
+    queue = models.CharField(max_length=253, blank=True)
+    task = models.CharField(max_length=63, blank=True)
+    index = models.PositiveIntegerField(default=0)
+    job_version = models.PositiveIntegerField(default=0)
+    phase = models.CharField(max_length=16, choices=PodPhase, default=PodPhase.PENDING)
+    node = models.CharField(max_length=253, blank=True, db_index=True)
+    gpus = models.JSONField(default=list, help_text="indices of the node's GPUs that it holds")
+    requests = models.JSONField(default=dict, help_text="in smallest units")
+    scheduled_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    exit_code = models.IntegerField(null=True)
+    reason = models.CharField(max_length=128, blank=True)
+    message = models.TextField(blank=True)
+    restarts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["task", "index"]
+        indexes: ClassVar = [models.Index(fields=["job_uid", "task", "index"])]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PhaseChange(models.Model):
+    """One step in a job's life: what the timeline is drawn from."""
+
+    job_uid = models.CharField(max_length=36)
+    phase = models.CharField(max_length=16)
+    group_phase = models.CharField(max_length=16, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["at", "id"]
+        indexes: ClassVar = [models.Index(fields=["job_uid", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.job_uid} {self.phase}"

@@ -1,0 +1,8 @@
+"""Where every page and API view is found."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [path("admin/", admin.site.urls)]
