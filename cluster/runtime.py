@@ -1,0 +1,21 @@
+"""The cluster of this process: set once at start (by the run command, or by a test) and asked for by views."""
+
+from __future__ import annotations
+
+from cluster.errors import Unavailable
+from cluster.port import Cluster
+
+_current: Cluster | None = None
+
+
+def use(cluster: Cluster | None) -> None:
+    """Make `cluster` this process's own; None takes it away again."""
+    global _current
+    _current = cluster
+
+
+def current() -> Cluster:
+    """This process's cluster. Raises Unavailable when none was set."""
+    if _current is None:
+        raise Unavailable("no cluster is connected in this process: start it with `manage.py run`")
+    return _current
