@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """The folder of real manifests, traces and topologies beside the project; tests that need it skip without it."""
-    path = Path(__file__).resolve().parents[2] / "shared"
-    if not (path / "data").is_dir():
+    if not (SHARED / "data").is_dir():
         pytest.skip("no folder of shared data beside the project")
-    return path
+    return SHARED

@@ -1,0 +1,99 @@
+"""A whole Basalt in a process of its own, as `make run` starts it, with a REST client that knows its password."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30, what: str = "") -> Any:
+    """Poll until the condition gives something true, and return that. Raises AssertionError when time is up."""
+    end = time.monotonic() + seconds
+    while True:
+        if found := condition():
+            return found
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what or condition}")
+        time.sleep(0.05)
+
+
+class Server:
+    """`manage.py run` on a folder of its own; it can be killed and started again over what it left."""
+
+    def __init__(self, data: Path, *options: str) -> None:
+        self.data = data
+        self.options = options
+        self.password = ""
+        self.port = free_port()
+        self.log = data / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._token = ""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start, and return once it answers."""
+        environment = os.environ | {"BASALT_DATA": str(self.data), "PYTHONUNBUFFERED": "1"}
+        environment.pop("DATABASE_URL", None)
+        environment.pop("REDIS_URL", None)
+        command = [sys.executable, "manage.py", "run", "--port", str(self.port), *self.options]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        wait_for(self._answers, 60, f"an answer from {self.url}")
+        if not self.password:
+            found = re.search(r"password\W+(\S+)", self.output())
+            assert found, self.output()
+            self.password = found.group(1)
+
+    def output(self) -> str:
+        """All that it has printed."""
+        return self.log.read_text(errors="replace")
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.output()
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def kill(self) -> None:
+        """End it as a power cut would (SIGKILL)."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+    def stop(self) -> int:
+        """Ask it to end as Ctrl-C does; its exit status."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
+        return self._process.wait(20)
+
+    def client(self) -> httpx.Client:
+        """A REST client with the first user's token."""
+        if not self._token:
+            answer = httpx.post(f"{self.url}/api/v1/auth/login", auth=("admin", self.password), timeout=20)
+            answer.raise_for_status()
+            self._token = answer.json()["token"]
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers={"Authorization": f"Token {self._token}"}, timeout=20)
