@@ -1,0 +1,159 @@
+"""Template tags of the frame: state marks, amounts with their unit, durations and instants."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.template import Context
+from django.utils import timezone
+from django.utils.formats import localize
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+
+from portal import display, figures, words
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def current(context: Context, *view_names: str) -> SafeString:
+    """`aria-current="page"` when the page shown is one of `view_names` (a trailing `:` means the whole namespace)."""
+    request: HttpRequest | None = context.get("request")
+    match = request.resolver_match if request else None
+    if match is None:
+        return SafeString("")
+    here = match.view_name
+    hit = any(here == name or (name.endswith(":") and here.startswith(name)) for name in view_names)
+    return SafeString('aria-current="page"') if hit else SafeString("")
+
+
+@register.filter
+def theme(value: str | None) -> str:
+    """A theme cookie as a theme that exists; empty when the browser's own wish decides."""
+    return value if value in ("light", "dark") else ""
+
+
+@register.simple_tag
+def icon(name: str, label: str = "") -> SafeString:
+    """An icon of the sprite (`ic-…`); with a label it is an image, without one it is decoration."""
+    if label:
+        return format_html('<svg class="i" role="img" aria-label="{}"><use href="#ic-{}"/></svg>', label, name)
+    return format_html('<svg class="i" aria-hidden="true"><use href="#ic-{}"/></svg>', name)
+
+
+@register.simple_tag
+def mark(name: str) -> SafeString:
+    """A state mark alone, for where the word is beside it already."""
+    return format_html('<svg class="g" aria-hidden="true"><use href="#st-{}"/></svg>', name)
+
+
+@register.simple_tag
+def state(phase: str, mark: str = "", strong: bool = False, word: str = "") -> SafeString:
+    """A state: its mark and its word. `phase` is a job's, pod's or PodGroup's phase, `mark` the mark when it differs."""
+    shown = display.mark_of(phase, mark)
+    return format_html(
+        '<span class="ba-st{}" data-st="{}"><svg class="g" aria-hidden="true"><use href="#st-{}"/></svg>'
+        "<span data-word>{}</span></span>",
+        " strong" if strong else "",
+        shown,
+        shown,
+        word or display.word_of(phase, shown),
+    )
+
+
+@register.filter
+def amount(units: int | None, resource: str = "") -> SafeString:
+    """An amount in smallest units (`cpu` milli, `memory` bytes, others milli-units) with its unit set small."""
+    if units is None:
+        return SafeString("–")
+    number, unit = display.amount(units, resource)
+    return format_html('{}<span class="u">{}</span>', number, unit) if unit else SafeString(number)
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """A whole number or fraction with the language's digit groups; a dash for what is not known."""
+    return "–" if value is None else display.number(value)
+
+
+@register.simple_tag
+def gpu(count: float | None, model: str = "") -> SafeString:
+    """GPUs with their model: `64 H100`; a dash when none are asked."""
+    if not count:
+        return SafeString('<span class="ink3">–</span>')
+    return format_html('{} <span class="ink3">{}</span>', display.number(count), display.short_model(model))
+
+
+@register.filter
+def duration(value: float | timedelta | None) -> str:
+    """Seconds or a timedelta in words: `40 s`, `38 min`, `1 h 01`, `2 d 03`."""
+    return "–" if value is None else display.duration(value)
+
+
+@register.simple_tag
+def since(moment: datetime | None, until: datetime | None = None) -> SafeString:
+    """How long ago `moment` was. It goes on counting in the browser, unless `until` ends it."""
+    if moment is None:
+        return SafeString("–")
+    words_ = display.duration(((until or timezone.now()) - moment).total_seconds())
+    if until is not None:
+        return format_html("<span>{}</span>", words_)
+    return format_html('<time datetime="{}" data-since>{}</time>', moment.isoformat(), words_)
+
+
+@register.simple_tag
+def at(moment: datetime | None, form: str = "auto") -> SafeString:
+    """An instant in the reader's time zone: `time` 14:02:18, `auto` adds the day when it is not today."""
+    if moment is None:
+        return SafeString("–")
+    local = timezone.localtime(moment)
+    text = local.strftime("%H:%M:%S")
+    if form != "time" and local.date() != timezone.localdate():
+        text = f"{local:%Y-%m-%d} {text}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{local:%Y-%m-%d %H:%M:%S %Z}", text)
+
+
+@register.simple_tag
+def js_words() -> SafeString:
+    """What the scripts say, in the page's language, as a JSON block."""
+    return json_script(words.for_scripts(), "ba-words")
+
+
+@register.filter
+def percent(part: float | None, whole: float | None) -> str:
+    """`part` of `whole` as a CSS percentage, at most 100."""
+    if not part or not whole or part < 0 or whole < 0:
+        return "0%"
+    return f"{min(100.0, 100 * part / whole):.2f}%"
+
+
+@register.filter
+def localized(text: dict[str, str] | None) -> str:
+    """The reader's language out of `{"en": …, "zh-hans": …}`."""
+    if not text:
+        return ""
+    return text.get(get_language() or "en") or text.get("en", "")
+
+
+@register.simple_tag(takes_context=True)
+def query(context: Context, **changes: Any) -> str:
+    """The page's query string with some keys changed (None removes one) and the page number dropped."""
+    data = context["request"].GET.copy()
+    data.pop("page", None)
+    data.pop("after", None)
+    for key, value in changes.items():
+        data.pop(key, None)
+        if value not in (None, ""):
+            data[key] = localize(value) if isinstance(value, float) else str(value)
+    encoded = data.urlencode()
+    return f"?{encoded}" if encoded else "?"
+
+
+@register.inclusion_tag("includes/health.html")
+def cluster_health() -> dict[str, figures.Health]:
+    """The top bar's word on the machines."""
+    return {"health": figures.health()}

@@ -1,0 +1,33 @@
+"""The words that scripts show, translated on the server so that there is one source of language."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from jobs.choices import GroupPhase, JobPhase, PodPhase
+
+
+def for_scripts() -> dict[str, object]:
+    """Sentences with `%(name)s` places, phases by value, and the forms of a duration."""
+    phases: dict[str, str] = {}
+    for choices in (GroupPhase, PodPhase, JobPhase):
+        phases.update({value: str(label) for value, label in choices.choices})
+    return {
+        "phases": phases,
+        "live": _("Live"),
+        "offline": _("Offline"),
+        "connecting": _("Connecting"),
+        "lost": _("Live updates lost at %(time)s."),
+        "moment": _("You see the state of that moment. Trying again in %(seconds)s s; pages still load."),
+        "new": _("%(count)s new"),
+        "days": pgettext("duration", "%(days)d d %(hours)02d h"),
+        "hours": pgettext("duration", "%(hours)d h %(minutes)02d min"),
+        "minutes": pgettext("duration", "%(minutes)d min"),
+        "seconds": pgettext("duration", "%(seconds)d s"),
+        "inUse": _("in use"),
+        "asked": _("in use plus asked"),
+        "installed": _("installed %(count)s"),
+        "noNode": _("no node"),
+        "other": _("other"),
+    }
