@@ -1,16 +1,27 @@
 """Settings, from the environment; every default is safe and works on a fresh machine.
 
-BASALT_DATA       folder of the databases, the secret key and the store's lock (default: var/ beside manage.py)
-DATABASE_URL      postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
-REDIS_URL         redis://host:port/0 (default: channel layer and work queue in memory)
+BASALT_DATA             folder of the databases, the secret key and the store's lock (default: var/ beside manage.py)
+BASALT_SECRET_KEY       Django's key (default: one made once and kept in BASALT_DATA)
+BASALT_HOSTS            host names that are served, by commas (default: this machine only)
+BASALT_HTTPS            1 when people reach the portal over https: cookies become secure, http is redirected
+BASALT_SCHEDULER_NAMES  pods of these scheduler names are ours, by commas; the first is the default
+BASALT_LOG              level of the log (default: info)
+BASALT_DEBUG            1 for Django's debug pages
+DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
+REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from csp.constants import NONCE, NONE, SELF, UNSAFE_INLINE
+
+from portal import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("BASALT_DATA", BASE_DIR / "var"))
@@ -33,6 +44,7 @@ def _secret_key() -> str:
 
 SECRET_KEY = _secret_key()
 DEBUG = os.environ.get("BASALT_DEBUG") == "1"
+HTTPS = os.environ.get("BASALT_HTTPS") == "1"
 ALLOWED_HOSTS = os.environ.get("BASALT_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 
 INSTALLED_APPS = [
@@ -44,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "django_filters",
     "knox",
     "channels",
     "django_htmx",
@@ -84,10 +97,12 @@ def _database(name: str) -> dict[str, object]:
     }
 
 
-# The embedded store writes to a database of its own, so that no page's transaction ever makes a cluster write wait.
-DATABASES = {"default": _database("basalt"), "cluster": _database("cluster")}
-if "DATABASE_URL" in os.environ:
-    DATABASES["cluster"]["TEST"] = {"NAME": "test_basalt_cluster"}
+# The embedded store writes to a SQLite file of its own, so that no page's transaction ever makes a cluster write wait.
+DATABASES = {"default": _database("basalt")}
+STORE_DATABASE = "default"
+if "DATABASE_URL" not in os.environ:
+    DATABASES["cluster"] = _database("cluster")
+    STORE_DATABASE = "cluster"
 DATABASE_ROUTERS = ["cluster.routers.StoreRouter"]
 
 MIDDLEWARE = [
@@ -96,6 +111,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "portal.timezones.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -127,16 +143,113 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+
+# Five wrong passwords of one name from one address close the door for fifteen minutes.
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "portal.views.locked_out"
+CSRF_FAILURE_VIEW = "portal.views.csrf_failure"
+
+# Cookies that scripts cannot read; over https only, where https is served.
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = False  # the pages' own scripts send the token back in a header
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+if HTTPS:
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2**20
+
+# Scripts and styles are our own files or carry the page's nonce; only style attributes are free, for the widths of bars.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "style-src-attr": [UNSAFE_INLINE],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
 
 ASGI_APPLICATION = "portal.asgi.application"
+if "REDIS_URL" in os.environ:
+    _layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [os.environ["REDIS_URL"]]}}
+else:
+    _layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+CHANNEL_LAYERS = {"default": _layer}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
-STATIC_URL = "static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "portal.urls"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "portal.vendor.VendorFinder",
+]
+WHITENOISE_USE_FINDERS = True  # served from where they lie; collectstatic is for those who put a web server in front
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "knox.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": [
+        f"cluster.manifests.{name}Parser" for name in ("JSONManifest", "YAMLManifest", "OldYAMLManifest", "TextYAMLManifest")
+    ],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_FILTER_BACKENDS": [],
+    "DEFAULT_THROTTLE_RATES": {"login": "20/min"},
+    "EXCEPTION_HANDLER": "cluster.problems.handler",
+}
+REST_KNOX = {"TOKEN_TTL": timedelta(days=7), "TOKEN_PREFIX": "bslt_", "AUTO_REFRESH": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Basalt",
+    "DESCRIPTION": "Batch jobs on Kubernetes: gangs, fair shares and GPUs. Volcano's manifests are the bodies.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
+
+BASALT_POLICY = "portal.policy.StaffPolicy"
+BASALT_SCHEDULER_NAMES = os.environ.get("BASALT_SCHEDULER_NAMES", "volcano,basalt").split(",")

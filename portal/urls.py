@@ -1,8 +1,26 @@
-"""Where every page and API view is found."""
+"""Where every page and API view is found. Each app's pages are in its own urls.py, with their full paths."""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from portal import probes, views
+
+urlpatterns = [
+    path("", views.overview, name="overview"),
+    path("sign-in/", views.SignIn.as_view(), name="login"),
+    path("sign-out/", views.SignOut.as_view(), name="logout"),
+    path("preferences/theme/", views.theme, name="theme"),
+    path("i18n/setlang/", views.language, name="set_language"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
+    path("admin/", admin.site.urls),
+    path("", include("jobs.urls")),
+    path("", include("queues.urls")),
+    path("", include("cluster.urls")),
+]
+
+handler403 = "portal.views.forbidden"
+handler404 = "portal.views.not_found"
+handler500 = "portal.views.server_error"

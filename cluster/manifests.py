@@ -1,0 +1,59 @@
+"""Manifests as request bodies: JSON or YAML, one document or several, never more than 1 MiB."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+from rest_framework.parsers import BaseParser
+
+if TYPE_CHECKING:
+    from cluster.documents import Document
+from cluster.errors import BadRequest, FieldError
+from cluster.problems import TooLarge
+
+LIMIT = 2**20
+
+
+class JSONManifestParser(BaseParser):
+    """`request.data` becomes a list of documents. Raises TooLarge, BadRequest (with the line of the fault)."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
+        body = stream.read(LIMIT + 1)
+        if len(body) > LIMIT:
+            raise TooLarge(f"A body has at most {LIMIT:,} bytes; send large manifests in parts.")
+        from cluster.documents import load
+
+        return load(body, limit=LIMIT)
+
+
+class YAMLManifestParser(JSONManifestParser):
+    """The same for YAML, whose media types are many."""
+
+    media_type = "application/yaml"
+
+
+class OldYAMLManifestParser(JSONManifestParser):
+    """YAML under the name that it had before RFC 9512."""
+
+    media_type = "application/x-yaml"
+
+
+class TextYAMLManifestParser(JSONManifestParser):
+    """YAML as text."""
+
+    media_type = "text/*"
+
+
+PARSERS = (JSONManifestParser, YAMLManifestParser, OldYAMLManifestParser, TextYAMLManifestParser)
+
+
+def only(documents: Any) -> Document:
+    """The one document of a body that must hold one. Raises BadRequest."""
+    if not isinstance(documents, list) or not documents:
+        raise BadRequest("the body is empty: send one manifest, as JSON or YAML", [FieldError("", "send one manifest", "empty")])
+    if len(documents) > 1:
+        raise BadRequest(f"the body holds {len(documents)} documents: this address takes one; /api/v1/apply takes many")
+    document: Document = documents[0]
+    return document

@@ -1,0 +1,100 @@
+"""Rows as pages, the REST lists and the live channel carry them: one dict a job or pod, the same everywhere."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+
+from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.models import Job, PhaseChange, Pod, Task
+
+Row = dict[str, Any]
+
+# What a row needs of a job: lists never load whole manifests.
+JOB_FIELDS = (
+    "uid", "namespace", "name", "queue", "owner", "phase", "group_phase", "phase_since", "created_at", "started_at",
+    "finished_at", "replicas", "min_available", "pending", "running", "succeeded", "failed", "gpus", "gpu_model",
+    "cpu_milli", "memory_bytes", "priority_class", "retry_count", "max_retry", "verdict",
+)  # fmt: skip
+
+
+def job_row(job: Job) -> Row:
+    """One job. `mark` is the state mark; `why` is the verdict in each language, empty when it does not wait."""
+    row = {name: getattr(job, name) for name in JOB_FIELDS}
+    for name in ("phase_since", "created_at", "started_at", "finished_at"):
+        row[name] = iso(row[name])
+    return row | {"mark": job_mark(job), "why": why(job.verdict)}
+
+
+def job_mark(job: Job) -> str:
+    """The state mark; a job whose gang is admitted and not yet placed is `inqueue`."""
+    if job.phase == JobPhase.PENDING and job.group_phase == GroupPhase.INQUEUE:
+        return "inqueue"
+    return JobPhase(job.phase).mark
+
+
+def why(verdict: Row | None) -> dict[str, str]:
+    """The verdict as a sentence in every language of the portal."""
+    return dict(_sentences(json.dumps(verdict, sort_keys=True))) if verdict else {code: "" for code, _ in settings.LANGUAGES}
+
+
+@lru_cache(maxsize=4096)
+def _sentences(verdict: str) -> tuple[tuple[str, str], ...]:
+    from jobs.reasons import sentence
+
+    sentences = []
+    for code, _ in settings.LANGUAGES:
+        with translation.override(code):
+            sentences.append((code, str(sentence(json.loads(verdict)))))
+    return tuple(sentences)
+
+
+def task_row(task: Task) -> Row:
+    """One role of a job; `counts` maps a pod phase to pods."""
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "min_available": task.min_available,
+        "requests": task.requests,
+        "counts": task.counts,
+    }
+
+
+def pod_row(pod: Pod) -> Row:
+    """One pod of a job."""
+    return {
+        "uid": pod.uid,
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "task": pod.task,
+        "index": pod.index,
+        "phase": pod.phase,
+        "mark": PodPhase(pod.phase).mark,
+        "node": pod.node,
+        "gpus": pod.gpus,
+        "reason": pod.reason,
+        "message": pod.message,
+        "exit_code": pod.exit_code,
+        "restarts": pod.restarts,
+        "job_version": pod.job_version,
+        "created_at": iso(pod.created_at),
+        "scheduled_at": iso(pod.scheduled_at),
+        "started_at": iso(pod.started_at),
+        "finished_at": iso(pod.finished_at),
+        "deleted_at": iso(pod.deleted_at),
+    }
+
+
+def change_row(change: PhaseChange) -> Row:
+    """One step of a job's life."""
+    return {"phase": change.phase, "group_phase": change.group_phase, "at": iso(change.at)}
+
+
+def iso(at: datetime | None) -> str | None:
+    """ISO 8601, or None."""
+    return at.isoformat() if at else None

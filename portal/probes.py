@@ -1,0 +1,36 @@
+"""Liveness and readiness, for whoever starts and watches this process. Neither says anything that needs a sign-in."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+from cluster import runtime
+from cluster.errors import Unavailable
+
+
+@login_not_required
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The process answers."""
+    return JsonResponse({"status": "ok"})
+
+
+@login_not_required
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """The database answers, and a cluster is connected; else 503 with what is missing."""
+    checks = {"database": "ok", "cluster": "ok"}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        checks["database"] = "does not answer"
+    try:
+        runtime.current()
+    except Unavailable:
+        checks["cluster"] = "is not connected"
+    ready = set(checks.values()) == {"ok"}
+    return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
