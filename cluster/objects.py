@@ -4,11 +4,9 @@ The larger ideas live in files of their own and are offered here too: quantities
 and durations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import cast
 
 import orjson
 

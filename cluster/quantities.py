@@ -26,9 +26,7 @@ _FARTHEST_EXPONENT = 300  # beyond int64 in one direction and below a nano-unit 
 _EXACT = Context(prec=_LONGEST + 2 * _FARTHEST_EXPONENT)
 _NANO = Decimal("1e-9")
 
-GPU_RESOURCES = frozenset(
-    {"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "volcano.sh/gpu-number"}
-)
+GPU_RESOURCES = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "volcano.sh/gpu-number"})
 _BYTES = frozenset({"memory", "ephemeral-storage"})
 
 
