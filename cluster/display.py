@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from django.utils.formats import number_format
@@ -10,8 +11,8 @@ from django.utils.translation import ngettext, pgettext
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _BYTES = ("memory", "ephemeral-storage")
-_VENDORS = ("NVIDIA-", "NVIDIA ", "Tesla-", "AMD-", "AMD ")
-_MODEL_TAILS = ("-SXM", "-PCIE", "-PCIe", "-HBM", "-NVL")
+_VENDOR = re.compile(r"^(?:NVIDIA[- ]|Tesla-|AMD[- ])+")
+_MODEL_TAIL = re.compile(r"[- ](?:SXM|PCIE|HBM|NVL|\d+GB).*$", re.IGNORECASE)
 
 
 def number(value: float) -> str:
@@ -63,11 +64,7 @@ def resource_name(resource: str) -> str:
 
 def short_model(model: str) -> str:
     """The name people say: an `NVIDIA-A100-SXM4-80GB` is an A100."""
-    for vendor in _VENDORS:
-        model = model.removeprefix(vendor)
-    for tail in _MODEL_TAILS:
-        model = model.split(tail, 1)[0]
-    return model
+    return _MODEL_TAIL.sub("", _VENDOR.sub("", model))
 
 
 def duration(value: float | timedelta) -> str:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.utils import translation
 
+from jobs import reasons
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, PhaseChange, Pod, Task
 
@@ -28,7 +28,7 @@ def job_row(job: Job) -> Row:
     row = {name: getattr(job, name) for name in JOB_FIELDS}
     for name in ("phase_since", "created_at", "started_at", "finished_at"):
         row[name] = iso(row[name])
-    return row | {"mark": job_mark(job), "why": why(job.verdict)}
+    return row | {"mark": job_mark(job), "why": why(job.verdict, job.gpu_model)}
 
 
 def job_mark(job: Job) -> str:
@@ -38,20 +38,16 @@ def job_mark(job: Job) -> str:
     return JobPhase(job.phase).mark
 
 
-def why(verdict: Row | None) -> dict[str, str]:
-    """The verdict as a sentence in every language of the portal."""
-    return dict(_sentences(json.dumps(verdict, sort_keys=True))) if verdict else {code: "" for code, _ in settings.LANGUAGES}
+def why(verdict: Row | None, model: str = "") -> dict[str, str]:
+    """The verdict as a sentence in every language of the portal; `model` names the GPUs that are asked."""
+    if not verdict:
+        return {code: "" for code, _ in settings.LANGUAGES}
+    return dict(_sentences(json.dumps(verdict, sort_keys=True), model))
 
 
 @lru_cache(maxsize=4096)
-def _sentences(verdict: str) -> tuple[tuple[str, str], ...]:
-    from jobs.reasons import sentence
-
-    sentences = []
-    for code, _ in settings.LANGUAGES:
-        with translation.override(code):
-            sentences.append((code, str(sentence(json.loads(verdict)))))
-    return tuple(sentences)
+def _sentences(verdict: str, model: str) -> tuple[tuple[str, str], ...]:
+    return tuple(reasons.sentence(json.loads(verdict), model).items())
 
 
 def task_row(task: Task) -> Row:

@@ -28,5 +28,5 @@ export function numberWords(value) {
 
 /** `NVIDIA-A100-SXM4-80GB` is an A100; the same rule as `portal.display.short_model`. */
 export function shortModel(model) {
-  return model.replace(/^(NVIDIA[- ]|Tesla-|AMD[- ])+/, "").split(/-(?:SXM|PCIE|PCIe|HBM|NVL)/)[0];
+  return model.replace(/^(?:NVIDIA[- ]|Tesla-|AMD[- ])+/, "").replace(/[- ](?:SXM|PCIE|HBM|NVL|\d+GB).*$/i, "");
 }

@@ -1,0 +1,250 @@
+"""Why a job waits, in words: a verdict's code and numbers become sentences in the reader's language.
+
+A verdict is data (`scheduler.framework.explain.Verdict.as_dict()`); nothing else in Basalt words it. Unknown codes, as an
+older or newer scheduler may write them, are said by the stage alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from cluster.display import amount, number, quantity, resource_name
+from scheduler.framework.explain import Code, Stage
+
+Verdict = Mapping[str, Any]
+
+
+def sentence(verdict: Verdict | None, model: str = "") -> dict[str, str]:
+    """One line in every language, `{"en": …, "zh-hans": …}`; empty strings when the job does not wait."""
+    said = {}
+    for code, _name in settings.LANGUAGES:
+        with translation.override(code):
+            said[code] = say(verdict, model)
+    return said
+
+
+def say(verdict: Verdict | None, model: str = "") -> str:
+    """One line in the active language: `Short by 24 H100: 5 of 8 pods fit`. `model` names the GPUs that are asked."""
+    if not verdict:
+        return ""
+    form = _SHORT.get(verdict.get("code", ""))
+    places = _places(verdict, model)
+    return (form(verdict) if form else _("Held at: %(stage)s")) % places
+
+
+def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
+    """The job page's answer: what is the matter, and what is missing (empty when nothing can be counted)."""
+    form = _LONG.get(verdict.get("code", "")) or _SHORT.get(verdict.get("code", ""))
+    places = _places(verdict, model)
+    statement = (form(verdict) if form else _("Held at: %(stage)s")) % places
+    if not statement.endswith((".", "。")):
+        statement = _("%(statement)s.") % {"statement": statement}
+    missing = _("Short by %(short)s.") % places if verdict.get("short") else ""
+    return statement, missing
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the sum "asked − free = short", with its unit in the label."""
+
+    value: str
+    label: str
+
+
+def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
+    """Asked, free and short, in this order; none when the verdict counts no resource."""
+    resource = verdict.get("resource", "")
+    if not resource or not verdict.get("asked"):
+        return []
+    what = {"resource": model or resource_name(resource)}
+    labels = (_("%(resource)s asked") % what, _("free for it"), _("short"))
+    return [
+        Figure(_bare(verdict.get(key, 0), resource), label) for key, label in zip(("asked", "free", "short"), labels, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stage on the way to a start: `status` is ok, held, or empty for one that was not reached."""
+
+    stage: str
+    label: str
+    status: str
+
+
+def steps(verdict: Verdict) -> list[Step]:
+    """The stages in the order in which this job meets them, up to and beyond the one that holds it."""
+    order = [Stage.DEPENDENCY, Stage.ADMISSION, Stage.QUEUE_LIMIT, Stage.NODE_FIT, Stage.TOPOLOGY, Stage.GANG]
+    held = verdict.get("stage", "")
+    if verdict.get("code") == Code.GANG_TOO_FEW_PODS:  # pods that do not exist are missed before anything else is asked
+        order = [Stage.DEPENDENCY, Stage.GANG, *[s for s in order[1:] if s is not Stage.GANG]]
+    if held == Stage.PREEMPTION:
+        order.append(Stage.PREEMPTION)
+    at = order.index(Stage(held)) if held in order else 0
+    return [Step(s.value, stage_label(s), "ok" if i < at else "held" if i == at else "") for i, s in enumerate(order)]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """How many nodes one cause ruled out; `share` is a part of the largest, for the bar."""
+
+    count: int
+    label: str
+    cause: str
+    share: float
+
+    @property
+    def is_room(self) -> bool:
+        """Room may come by itself; other causes stay until somebody changes something."""
+        return self.cause.startswith("insufficient:") or self.cause in ("gpu_slots", "pod_count", "ports")
+
+
+def rejections(verdict: Verdict) -> list[Rejection]:
+    """Nodes by cause, most first."""
+    rejected = sorted((verdict.get("rejected") or {}).items(), key=lambda item: (-item[1], item[0]))
+    most = max((count for _cause, count in rejected), default=1) or 1
+    return [Rejection(count, cause_label(cause), cause, count / most) for cause, count in rejected]
+
+
+def stage_label(stage: str) -> str:
+    """A stage in words; an unknown one keeps its name."""
+    labels = {
+        Stage.DEPENDENCY: _("Dependency"),
+        Stage.ADMISSION: _("Admission"),
+        Stage.QUEUE_LIMIT: _("Queue limit"),
+        Stage.GANG: _("Gang"),
+        Stage.NODE_FIT: _("Node fit"),
+        Stage.TOPOLOGY: _("Topology"),
+        Stage.PREEMPTION: _("Preemption"),
+    }
+    return labels.get(stage, stage)  # type: ignore[call-overload]
+
+
+def cause_label(cause: str) -> str:
+    """Why a node was ruled out, in words."""
+    if cause.startswith("insufficient:"):
+        return _("Too little %(resource)s free") % {"resource": resource_name(cause.partition(":")[2])}
+    labels = {
+        "selector": _("Labels do not match the selector"),
+        "affinity": _("Affinity rules it out"),
+        "taint": _("Taint not tolerated"),
+        "cordoned": _("Cordoned"),
+        "not_ready": _("Not ready"),
+        "pod_count": _("Full of pods"),
+        "ports": _("Host port in use"),
+        "gpu_slots": _("No GPU free enough"),
+    }
+    return labels.get(cause, cause)
+
+
+def advice(verdict: Verdict, model: str = "") -> str:
+    """The one thing to do about it; empty for codes that Basalt does not know."""
+    form = _ADVICE.get(verdict.get("code", ""))
+    return form(verdict) % _places(verdict, model) if form else ""
+
+
+def is_impossible(verdict: Verdict | None) -> bool:
+    """Whether no amount of waiting helps."""
+    return bool(verdict) and verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING)
+
+
+def _bare(units: int, resource: str) -> str:
+    text, unit = amount(units, resource)
+    return f"{text} {unit}" if unit else text
+
+
+def _places(verdict: Verdict, model: str) -> dict[str, str]:
+    """The values for the places of a sentence; amounts carry what they are amounts of, except `…_bare`."""
+    resource = verdict.get("resource", "")
+    used = max(0, verdict.get("limit", 0) - verdict.get("free", 0))
+    places = {
+        "stage": stage_label(verdict.get("stage", "")),
+        "queue": verdict.get("queue", ""),
+        "task": verdict.get("task", ""),
+        "resource": model or resource_name(resource),
+        "used_bare": _bare(used, resource),
+        "free_bare": _bare(verdict.get("free", 0), resource),
+        "limit_bare": _bare(verdict.get("limit", 0), resource),
+    }
+    for key in ("asked", "free", "short", "limit"):
+        places[key] = quantity(verdict.get(key, 0), resource, model)
+    for key in ("needed", "placeable", "nodes"):
+        places[key] = number(verdict.get(key, 0))
+    return places
+
+
+def _is_gang(verdict: Verdict) -> bool:
+    return int(verdict.get("needed") or 0) > 1
+
+
+def _short_of_nodes(verdict: Verdict) -> str:
+    if not verdict.get("short"):
+        return _("%(placeable)s of %(needed)s pods fit")
+    if _is_gang(verdict):
+        return _("Short by %(short)s: %(placeable)s of %(needed)s pods fit")
+    return _("Short by %(short)s: no node has %(asked)s free")
+
+
+def _needs_nodes(verdict: Verdict) -> str:
+    if _is_gang(verdict):
+        return _("Needs room for %(needed)s pods at once; %(placeable)s fit now.")
+    return _("Needs %(asked)s on one node; no node has that much free.")
+
+
+def _refused(verdict: Verdict) -> str:
+    return ngettext("The only node refuses it", "All %(nodes)s nodes refuse it", int(verdict.get("nodes") or 0))
+
+
+_Form = Callable[[Verdict], str]
+_SHORT: dict[str, _Form] = {
+    Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
+    Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
+    Code.QUEUE_CAPABILITY: lambda v: _("Queue limit: %(used_bare)s of %(limit)s used"),
+    Code.QUEUE_DESERVED: lambda v: _("Queue share: %(used_bare)s of %(limit)s used"),
+    Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s uses more than its share"),
+    Code.OVERCOMMIT: lambda v: _("Admission: asks %(asked)s, room for %(free_bare)s"),
+    Code.GANG_TOO_FEW_PODS: lambda v: _("%(placeable)s of %(needed)s pods of the gang exist"),
+    Code.GANG_INCOMPLETE: _short_of_nodes,
+    Code.NODES_INSUFFICIENT: _short_of_nodes,
+    Code.NODES_REFUSED: _refused,
+    Code.NODES_NONE: lambda v: _("There is no node"),
+    Code.POD_TOO_LARGE: lambda v: _("Impossible: a pod asks %(asked)s, the largest node has %(limit_bare)s"),
+    Code.RELEASING: lambda v: _("Waits for %(asked)s that others are releasing"),
+    Code.GATED: lambda v: _("Its pods carry scheduling gates"),
+}
+_LONG: dict[str, _Form] = {
+    Code.QUEUE_CAPABILITY: lambda v: _(
+        "Queue %(queue)s may use %(limit)s at most and uses %(used_bare)s; this job asks %(asked)s."
+    ),
+    Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
+    Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s already uses more than its share; others come first."),
+    Code.OVERCOMMIT: lambda v: _("The job asks %(asked)s; only %(free)s can be admitted now."),
+    Code.GANG_TOO_FEW_PODS: lambda v: _("A gang needs %(needed)s pods; only %(placeable)s exist."),
+    Code.GANG_INCOMPLETE: _needs_nodes,
+    Code.NODES_INSUFFICIENT: _needs_nodes,
+    Code.POD_TOO_LARGE: lambda v: _("One pod asks %(asked)s, and the largest node has %(limit)s. It can never start."),
+    Code.RELEASING: lambda v: _("Enough is being released: %(asked)s. It starts when the pods there have stopped."),
+}
+_ADVICE: dict[str, _Form] = {
+    Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
+    Code.QUEUE_CLOSED: lambda v: _("Submit it to an open queue, or ask an administrator to open %(queue)s."),
+    Code.QUEUE_CAPABILITY: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
+    Code.QUEUE_DESERVED: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
+    Code.QUEUE_OVERUSED: lambda v: _("Wait until jobs in %(queue)s end, or take another queue."),
+    Code.OVERCOMMIT: lambda v: _("Wait until running jobs end, or ask for %(free)s at most."),
+    Code.GANG_TOO_FEW_PODS: lambda v: _("Look at the job's events: something keeps pods from being made."),
+    Code.GANG_INCOMPLETE: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),
+    Code.NODES_INSUFFICIENT: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),
+    Code.NODES_REFUSED: lambda v: _("Compare the job's selector and tolerations with the nodes' labels and taints."),
+    Code.NODES_NONE: lambda v: _("Ask an administrator to add nodes."),
+    Code.POD_TOO_LARGE: lambda v: _("Ask for %(limit)s at most in each pod, and use more pods."),
+    Code.RELEASING: lambda v: _("Nothing to do: it starts by itself."),
+    Code.GATED: lambda v: _("Remove the scheduling gates when the job may start."),
+}
