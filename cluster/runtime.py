@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+from cluster.clock import Clock, SystemClock
 from cluster.errors import Unavailable
 from cluster.port import Cluster
 
@@ -19,3 +22,9 @@ def current() -> Cluster:
     if _current is None:
         raise Unavailable("no cluster is connected in this process: start it with `manage.py run`")
     return _current
+
+
+def now() -> datetime:
+    """The present instant by the cluster's own clock, which may run faster than the wall's; wall time without a cluster."""
+    clock: Clock = getattr(_current, "clock", None) or SystemClock()
+    return datetime.fromtimestamp(clock.now(), UTC)
