@@ -1,0 +1,49 @@
+"""The keys and names that tie a job's objects together; they are Volcano's own, but for `basalt.dev/`."""
+
+from __future__ import annotations
+
+from cluster.port import Obj
+
+# On pods, as annotation and mostly as label too.
+GROUP_NAME = "scheduling.k8s.io/group-name"
+TASK_SPEC = "volcano.sh/task-spec"
+TASK_INDEX = "volcano.sh/task-index"
+JOB_NAME = "volcano.sh/job-name"
+JOB_NAMESPACE = "volcano.sh/job-namespace"
+QUEUE_NAME = "volcano.sh/queue-name"
+JOB_VERSION = "volcano.sh/job-version"
+JOB_RETRY_COUNT = "volcano.sh/job-retry-count"
+TEMPLATE_UID = "volcano.sh/template-uid"
+PARTITION_ID = "volcano.sh/partition-id"
+NUMA_POLICY = "volcano.sh/numa-topology-policy"
+OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
+"""The controller itself decided to delete this pod, so that its going is no eviction."""
+
+# Handed on from jobs to pods, and from bare pods to their PodGroups.
+PREEMPTABLE = "volcano.sh/preemptable"
+COOLDOWN_TIME = "volcano.sh/cooldown-time"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
+JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
+
+# On bare pods, their owners and namespaces.
+BARE_QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
+TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+TOPOLOGY_HIGHEST_TIER = "volcano.sh/network-topology-highest-tier"
+
+OWNER = "basalt.dev/owner"
+"""On jobs: the user who submitted it. Set by the portal, never taken from a manifest."""
+
+LAST_COMMAND = "basalt.dev/command"
+"""In a job's `status.controlledResources`: uid of the last Command that was carried out, written together with its effect."""
+
+
+def pod_name(job: str, role: str, index: int) -> str:
+    """The name of a role's index-th pod."""
+    return f"{job}-{role}-{index}"
+
+
+def group_name(job: Obj) -> str:
+    """The name of a job's PodGroup."""
+    return f"{job['metadata']['name']}-{job['metadata']['uid']}"

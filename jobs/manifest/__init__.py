@@ -1,0 +1,12 @@
+"""The Job manifest: what is filled in, what is refused and why, and what may change later (reference 1.2, 1.3, 1.13).
+
+Faults carry a JSON pointer and say what would be right; all of them are found at once. Fields that Basalt does not know
+are kept: Kubernetes ignores them too.
+"""
+
+from __future__ import annotations
+
+from jobs.manifest.defaults import default
+from jobs.manifest.rules import validate
+
+__all__ = ["default", "validate"]

@@ -1,0 +1,135 @@
+"""Collecting faults: JSON pointers, the words for a wrong type, and names as Kubernetes spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from cluster.errors import FieldError
+
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+LABEL_ADVICE = "use at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+SUBDOMAIN_ADVICE = "use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+
+
+def is_dns_label(text: str) -> bool:
+    """Whether a text is a DNS label (RFC 1123)."""
+    return len(text) <= 63 and DNS_LABEL.fullmatch(text) is not None
+
+
+def is_dns_subdomain(text: str) -> bool:
+    """Whether a text is a DNS subdomain (RFC 1123)."""
+    return len(text) <= 253 and DNS_SUBDOMAIN.fullmatch(text) is not None
+
+
+def pointer(*parts: str | int) -> str:
+    """A JSON pointer (RFC 6901) of keys and indices."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+class Faults(list[FieldError]):
+    """A list of faults that knows how to add one."""
+
+    def add(self, where: str, message: str, code: str = "invalid") -> None:
+        """Add a fault; an equal one is not repeated."""
+        fault = FieldError(where, message, code)
+        if fault not in self:
+            self.append(fault)
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy in which keys with null are absent, which is what a null means to Kubernetes."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def check_shape(model: type[BaseModel], obj: Any) -> list[FieldError]:
+    """Every value of a wrong type or out of range, and every required one that is missing."""
+    try:
+        model.model_validate(obj)
+    except ValidationError as error:
+        return [_fault(detail) for detail in error.errors(include_url=False)]
+    return []
+
+
+def prune(obj: Any, faults: Iterable[FieldError]) -> Any:
+    """A copy without the values at fault, so that the rules that follow meet only well-formed ones.
+
+    What is at fault inside a list is emptied, not taken out: the others keep their indices.
+    """
+    result = without_nulls(obj)
+    for fault in faults:
+        _remove(result, [_unescape(part) for part in fault.pointer.split("/")[1:]])
+    return result
+
+
+def under(where: str, faults: Iterable[FieldError]) -> bool:
+    """Whether a fault is already known at this place, above or below it."""
+    return any(where == f.pointer or where.startswith(f.pointer + "/") or f.pointer.startswith(where + "/") for f in faults)
+
+
+def _unescape(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _remove(value: Any, path: Sequence[str]) -> None:
+    for part in path[:-1]:
+        value = _child(value, part)
+    if isinstance(value, dict):
+        value.pop(path[-1], None)
+    elif isinstance(value, list) and path[-1].isdigit() and int(path[-1]) < len(value):
+        value[int(path[-1])] = {}
+
+
+def _child(value: Any, part: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(part)
+    if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        return value[int(part)]
+    return None
+
+
+_TYPES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "float_type": "a number",
+}
+
+
+def _fault(detail: ErrorDetails) -> FieldError:
+    kind, value, context = detail["type"], detail.get("input"), detail.get("ctx") or {}
+    where = pointer(*(part for part in detail["loc"] if part != "[key]"))
+    if kind == "missing":
+        return FieldError(where, "is required", "required")
+    if kind in _TYPES:
+        return FieldError(where, f"must be {_TYPES[kind]}, not {_said(value)}", "type")
+    if kind == "greater_than_equal":
+        return FieldError(where, f"must be {context['ge']} or more, not {value}", "range")
+    if kind == "less_than_equal":
+        return FieldError(where, f"must be {context['le']} or less, not {value}", "range")
+    if kind == "literal_error":
+        return FieldError(where, f"must be one of {context['expected'].replace(' or ', ', ')}, not {_said(value)}", "choice")
+    if kind == "string_too_long":
+        return FieldError(where, f"must have at most {context['max_length']} characters, not {len(str(value))}", "range")
+    return FieldError(where, detail["msg"])
+
+
+def _said(value: Any) -> str:
+    """A value as a person would name it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {value[:60]!r}"
+    if isinstance(value, int | float):
+        return str(value)
+    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else "nothing"

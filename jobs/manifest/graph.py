@@ -1,0 +1,29 @@
+"""`dependsOn` between tasks: names that exist, each once, and no circle."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from jobs.manifest.faults import Faults
+
+
+def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:
+    """All tasks of a job together."""
+    positions = {task.get("name") or f"default{index}": index for index, task in enumerate(tasks)}
+    graph: dict[str, list[str]] = {}
+    for role, index in positions.items():
+        names = (tasks[index].get("dependsOn") or {}).get("name") or []
+        for at, name in enumerate(names):
+            where = f"/spec/tasks/{index}/dependsOn/name/{at}"
+            if name not in positions:
+                faults.add(where, f"there is no task {name!r}: name one of {', '.join(positions)}", "not_found")
+            elif names.index(name) != at:
+                faults.add(where, f"{name!r} is listed twice", "duplicate")
+        graph[role] = [name for name in names if name in positions]
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = list(reversed(error.args[1]))
+        where = f"/spec/tasks/{positions[circle[0]]}/dependsOn"
+        faults.add(where, f"makes a circle: {' needs '.join(circle)}; leave one of them out", "cycle")

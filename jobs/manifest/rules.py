@@ -1,0 +1,199 @@
+"""What a Job is refused for, on create and on update. Every check adds to one list, so that all faults are told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.errors import FieldError, NotFound
+from cluster.kinds import QUEUE
+from cluster.port import Obj, Reader
+from cluster.quantities import parse_quantity
+from jobs.keys import pod_name
+from jobs.manifest.faults import (
+    LABEL_ADVICE,
+    SUBDOMAIN_ADVICE,
+    Faults,
+    check_shape,
+    is_dns_label,
+    is_dns_subdomain,
+    pointer,
+    prune,
+    under,
+)
+from jobs.manifest.graph import check_dependencies
+from jobs.manifest.partitions import check_partitions, check_topology
+from jobs.manifest.policies import check_policies
+from jobs.manifest.shapes import JobShape
+from jobs.manifest.template import check_labels, check_pod_spec
+from jobs.manifest.update import check_update
+from jobs.plugins import KNOWN
+
+_LONGEST_POD_NAME = 63
+_SUFFIX = "xxxxx"  # what generateName will add
+
+
+def validate(obj: Obj, reader: Reader, old: Obj | None = None) -> list[FieldError]:
+    """Every fault of a Job, each with its place and what would be right; an empty list lets it in.
+
+    With `old` (an update) only what may change is looked at. `reader` is asked for the queue.
+    """
+    shape = check_shape(JobShape, obj)
+    faults = Faults(shape)
+    job = prune(obj, shape)
+    if not isinstance(job.get("spec"), dict):
+        return faults
+    if old is not None:
+        check_update(job, old, faults)
+        return faults
+    found = Faults()
+    _check_meta(job.get("metadata") or {}, found)
+    _check_tasks(job, found)
+    _check_sums(job["spec"], shape, found)
+    check_policies(job["spec"].get("policies") or [], "/spec/policies", found)
+    check_topology(job["spec"].get("networkTopology") or {}, "/spec/networkTopology", found)
+    _check_plugins(job["spec"], found)
+    _check_volumes(job["spec"].get("volumes") or [], found)
+    if not under("/spec/tasks", shape):
+        check_dependencies(job["spec"].get("tasks") or [], found)
+    _check_queue(job["spec"].get("queue") or "default", reader, found)
+    for fault in found:
+        if not under(fault.pointer, shape):
+            faults.add(fault.pointer, fault.message, fault.code)
+    return faults
+
+
+def _check_meta(meta: dict[str, Any], faults: Faults) -> None:
+    name, generated = meta.get("name") or "", meta.get("generateName") or ""
+    if not name and not generated:
+        faults.add("/metadata/name", "is required: " + SUBDOMAIN_ADVICE, "required")
+    elif not is_dns_subdomain(name or generated + _SUFFIX) or len(name or generated + _SUFFIX) > _LONGEST_POD_NAME:
+        field = "name" if name else "generateName"
+        advice = LABEL_ADVICE.replace("and '-'", "'-' and '.'")
+        faults.add(f"/metadata/{field}", f"{name or generated!r} is no job name: {advice}", "format")
+    check_labels(meta, "/metadata", faults)
+
+
+def _check_tasks(job: dict[str, Any], faults: Faults) -> None:
+    tasks = job["spec"].get("tasks") or []
+    meta = job.get("metadata") or {}
+    name = meta.get("name") or (meta.get("generateName") or "") + _SUFFIX
+    if not tasks:
+        faults.add("/spec/tasks", "must have at least one task", "required")
+    seen: dict[str, int] = {}
+    for index, task in enumerate(tasks):
+        where, role = f"/spec/tasks/{index}", task.get("name") or f"default{index}"
+        if not is_dns_label(role):
+            faults.add(f"{where}/name", f"{role!r} is no DNS label: {LABEL_ADVICE}", "format")
+        elif role in seen:
+            faults.add(f"{where}/name", f"task {seen[role]} is called {role!r} too: give each its own name", "duplicate")
+        elif len(probe := pod_name(name, role, index)) > _LONGEST_POD_NAME:
+            over = len(probe) - _LONGEST_POD_NAME
+            faults.add(f"{where}/name", f"makes pod names like {probe!r}, {over} characters too long: shorten a name", "range")
+        seen.setdefault(role, index)
+        _check_task(task, where, faults)
+
+
+def _check_task(task: dict[str, Any], where: str, faults: Faults) -> None:
+    minimum, replicas = task.get("minAvailable"), task.get("replicas", 0)
+    if minimum is not None and minimum > replicas:
+        faults.add(f"{where}/minAvailable", f"{minimum} is above the task's {replicas} replicas: at most that many", "range")
+    check_policies(task.get("policies") or [], f"{where}/policies", faults)
+    template = task.get("template") or {}
+    check_labels(template.get("metadata") or {}, f"{where}/template/metadata", faults)
+    spec = template.get("spec") or {}
+    check_pod_spec(spec, f"{where}/template/spec", faults)
+    if task.get("topologyPolicy") not in (None, "", "none"):
+        _check_numa(spec, f"{where}/template/spec", faults)
+    if task.get("partitionPolicy"):
+        check_partitions(task, where, faults)
+
+
+def _check_numa(spec: dict[str, Any], where: str, faults: Faults) -> None:
+    """A NUMA policy needs whole CPUs in every container."""
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or []):
+            resources = container.get("resources") or {}
+            amounts = resources.get("requests") or resources.get("limits") or {}
+            cpu = amounts.get("cpu")
+            if cpu is None or not parse_quantity(cpu) or parse_quantity(cpu) % 1:
+                faults.add(
+                    f"{where}/{field}/{index}/resources/requests/cpu",
+                    "must be a whole number of CPUs, 1 or more, because the task has a topologyPolicy",
+                    "range",
+                )
+
+
+def _check_sums(spec: dict[str, Any], shape: list[FieldError], faults: Faults) -> None:
+    if any(fault.pointer.endswith(("/replicas", "/minAvailable")) for fault in shape):
+        return  # the sums would be of other numbers than were meant
+    replicas = sum(task.get("replicas", 0) for task in spec.get("tasks") or [])
+    minimum = spec.get("minAvailable", 0)
+    if minimum > replicas and spec.get("tasks"):
+        faults.add("/spec/minAvailable", f"{minimum} is above the {replicas} replicas of all tasks: at most that many", "range")
+
+
+def _check_plugins(spec: dict[str, Any], faults: Faults) -> None:
+    plugins = spec.get("plugins") or {}
+    for name in plugins:
+        if name not in KNOWN:
+            faults.add(pointer("spec", "plugins", name), f"is no job plugin: known are {', '.join(KNOWN)}", "unknown")
+    if "mpi" in plugins:
+        master = _flag(plugins["mpi"], "master") or "master"
+        roles = [task.get("name") for task in spec.get("tasks") or []]
+        if roles and master not in roles:
+            faults.add("/spec/plugins/mpi", f"needs a task named {master!r}, or --master=<the task that is>", "not_found")
+
+
+def _flag(arguments: list[str], name: str) -> str:
+    """The value of `--name=value` in a plugin's arguments, empty when it is not given."""
+    for argument in arguments:
+        flag, _, value = argument.lstrip("-").partition("=")
+        if flag == name:
+            return value
+    return ""
+
+
+def _check_volumes(volumes: list[dict[str, Any]], faults: Faults) -> None:
+    paths: set[str] = set()
+    for index, volume in enumerate(volumes):
+        where, path, name = f"/spec/volumes/{index}", volume.get("mountPath") or "", volume.get("volumeClaimName") or ""
+        if not path:
+            faults.add(f"{where}/mountPath", "is required: the path at which every container gets the volume", "required")
+        elif ":" in path:
+            faults.add(f"{where}/mountPath", f"{path!r} must not contain ':'", "format")
+        elif path in paths:
+            faults.add(f"{where}/mountPath", f"two volumes cannot both be mounted at {path!r}", "duplicate")
+        paths.add(path)
+        if name and "volumeClaim" in volume:
+            faults.add(
+                f"{where}/volumeClaimName",
+                "stands beside volumeClaim: name a claim or describe one",
+                "conflict",
+            )
+        elif not name and "volumeClaim" not in volume:
+            faults.add(f"{where}/volumeClaimName", "is required, or a volumeClaim that describes a new one", "required")
+        if name and not is_dns_subdomain(name):
+            faults.add(f"{where}/volumeClaimName", f"{name!r} is no claim name: {SUBDOMAIN_ADVICE}", "format")
+
+
+def _check_queue(name: str, reader: Reader, faults: Faults) -> None:
+    where = "/spec/queue"
+    try:
+        queue = reader.get(QUEUE, name)
+    except NotFound:
+        faults.add(where, f"there is no queue {name!r}: create it first or name another", "not_found")
+        return
+    state = (queue.get("status") or {}).get("state") or "Open"
+    children = [] if name == "root" else children_of(reader, name)
+    if name == "root":
+        faults.add(where, "root only holds other queues: name one below it, such as 'default'", "forbidden")
+    elif children:
+        faults.add(where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden")
+    if state != "Open":
+        faults.add(where, f"queue {name!r} is {state} and takes no new jobs: open it or name another", "closed")
+
+
+def children_of(reader: Reader, name: str) -> list[str]:
+    """The queues whose parent this is."""
+    queues = reader.list(QUEUE).items
+    return sorted(q["metadata"]["name"] for q in queues if (q.get("spec") or {}).get("parent") == name)

@@ -1,0 +1,140 @@
+"""What people do with jobs: submit, change, act, delete. Pages, REST and the command line call these, nobody else's."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.kinds import COMMAND, JOB
+from cluster.port import Cluster, Obj
+from jobs import keys
+from jobs.choices import JobPhase
+
+MANAGER = "basalt"
+
+ACTIONS: dict[str, str] = {
+    "suspend": "AbortJob",
+    "resume": "ResumeJob",
+    "restart": "RestartJob",
+    "terminate": "TerminateJob",
+    "complete": "CompleteJob",
+}
+"""The words that people use, and Volcano's actions."""
+
+_LIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
+_ALLOWED: dict[str, frozenset[JobPhase]] = {
+    "suspend": _LIVE,
+    "resume": frozenset({JobPhase.ABORTING, JobPhase.ABORTED}),
+    "restart": _LIVE,
+    "terminate": _LIVE,
+    "complete": _LIVE,
+}
+
+
+def allowed_actions(phase: str) -> list[str]:
+    """The actions that a job in this phase answers to; an empty phase is a job that no controller has seen yet."""
+    return [action for action, phases in _ALLOWED.items() if (phase or JobPhase.PENDING) in phases]
+
+
+def submit(cluster: Cluster, manifest: Any, *, owner: str = "", dry_run: bool = False) -> Obj:
+    """Create a Job from its manifest and return it as stored (with `dry_run`: as it would be).
+
+    `owner` is the user name to keep on it. Raises BadRequest when it is no Job manifest, Invalid with every fault,
+    AlreadyExists when the name is taken.
+    """
+    return cluster.create(JOB, _prepared(manifest, owner), field_manager=MANAGER, dry_run=dry_run)
+
+
+def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
+    """Change a Job to what the manifest says; its owner stays. Raises NotFound, Conflict, and Invalid for what may not change."""
+    obj = _prepared(manifest, "")
+    meta = obj["metadata"]
+    current = cluster.get(JOB, meta.get("name", ""), meta["namespace"])
+    if owner := current["metadata"].get("annotations", {}).get(keys.OWNER):
+        meta.setdefault("annotations", {})[keys.OWNER] = owner
+    return cluster.replace(JOB, obj, field_manager=MANAGER, dry_run=dry_run)
+
+
+def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = "", user: str = "") -> Obj:
+    """Ask the controller for an action, by a Command, and return the Command.
+
+    `action` is one of ACTIONS. An equal Command that still waits is returned instead of a second one, so that a double
+    click does nothing twice. Raises BadRequest (unknown action), NotFound, Conflict (other uid, or the phase forbids it).
+    """
+    if action not in ACTIONS:
+        raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
+    job = cluster.get(JOB, name, namespace)
+    meta = job["metadata"]
+    if uid and meta["uid"] != uid:
+        raise Conflict(f"job {namespace}/{name} is not the one that was meant: it was deleted and made anew")
+    if meta.get("deletionTimestamp"):
+        raise Conflict(f"job {namespace}/{name} is being deleted")
+    phase = job.get("status", {}).get("state", {}).get("phase", "") or JobPhase.PENDING
+    if phase not in _ALLOWED[action]:
+        possible = ", ".join(allowed_actions(phase)) or "none"
+        raise Conflict(f"cannot {action} job {namespace}/{name}: it is {phase} (possible now: {possible})")
+    for waiting in cluster.list(COMMAND, namespace).items:
+        if waiting.get("target", {}).get("uid") == meta["uid"] and waiting.get("action") == ACTIONS[action]:
+            return waiting
+    return cluster.create(COMMAND, _command(job, ACTIONS[action], user), field_manager=MANAGER)
+
+
+def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "") -> None:
+    """Delete a job; its pods and everything else that it owns go with it. Raises NotFound, Conflict (other uid)."""
+    cluster.delete(JOB, name, namespace, uid=uid)
+
+
+def _prepared(manifest: Any, owner: str) -> Obj:
+    """A private copy, in a namespace, with the owner that we say and no status."""
+    if not isinstance(manifest, dict):
+        raise BadRequest("a Job manifest is a mapping with apiVersion, kind, metadata and spec")
+    wrong = [
+        FieldError(f"/{field}", f"must be {right}, not {manifest.get(field)!r}")
+        for field, right in (("apiVersion", JOB.api_version), ("kind", JOB.kind))
+        if manifest.get(field) != right
+    ]
+    if wrong:
+        raise BadRequest("; ".join(f"{fault.pointer} {fault.message}" for fault in wrong), wrong)
+    obj = copy.deepcopy(manifest)
+    obj.pop("status", None)
+    meta = obj.setdefault("metadata", {})
+    if not isinstance(meta, dict):
+        raise BadRequest("metadata must be a mapping", [FieldError("/metadata", "must be a mapping with a name")])
+    meta["namespace"] = meta.get("namespace") or "default"
+    annotations = meta.get("annotations")
+    if annotations is None:
+        annotations = {}
+    if isinstance(annotations, dict):  # else admission says what is wrong with it
+        annotations.pop(keys.OWNER, None)
+        if owner:
+            annotations[keys.OWNER] = owner
+        if annotations:
+            meta["annotations"] = annotations
+    return obj
+
+
+def _command(job: Obj, action: str, user: str) -> Obj:
+    meta = job["metadata"]
+    reference = {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": COMMAND.api_version,
+        "kind": COMMAND.kind,
+        "metadata": {
+            "generateName": f"{meta['name']}-{action.lower()}-",
+            "namespace": meta["namespace"],
+            "ownerReferences": [dict(reference)],
+            **({"annotations": {keys.OWNER: user}} if user else {}),
+        },
+        "action": action,
+        "target": reference,
+        "reason": "UserRequest",
+        "message": f"asked by {user}" if user else "asked through the portal",
+    }

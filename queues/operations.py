@@ -1,0 +1,96 @@
+"""What people do with queues: create, change, open, close, delete. Pages, the admin and REST call these."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.kinds import COMMAND, QUEUE
+from cluster.port import Cluster, Obj
+from queues.choices import QueueState
+
+MANAGER = "basalt"
+COMMAND_NAMESPACE = "default"
+"""Queues have no namespace; Commands do."""
+
+ACTIONS: dict[str, str] = {"open": "OpenQueue", "close": "CloseQueue"}
+
+
+def state_of(queue: Obj) -> QueueState:
+    """The state of a queue; a brand-new one, which no controller has seen, counts as open."""
+    return QueueState(queue.get("status", {}).get("state") or QueueState.OPEN)
+
+
+def create(cluster: Cluster, obj: Any, *, dry_run: bool = False) -> Obj:
+    """Create a queue from its manifest. Raises BadRequest, Invalid with every fault, AlreadyExists."""
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+        raise BadRequest("a Queue manifest is a mapping with metadata and spec", [FieldError("/metadata", "must name the queue")])
+    wrong = [
+        FieldError(f"/{field}", f"must be {right}, not {obj[field]!r}")
+        for field, right in (("apiVersion", QUEUE.api_version), ("kind", QUEUE.kind))
+        if obj.get(field, right) != right
+    ]
+    if wrong:
+        raise BadRequest("; ".join(f"{fault.pointer} {fault.message}" for fault in wrong), wrong)
+    queue = copy.deepcopy(obj) | {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind}
+    queue.pop("status", None)
+    return cluster.create(QUEUE, queue, field_manager=MANAGER, dry_run=dry_run)
+
+
+def update(cluster: Cluster, name: str, changes: dict[str, Any], *, resource_version: str = "", dry_run: bool = False) -> Obj:
+    """Change a queue's spec: `changes` is a merge patch of it (a null removes a field).
+
+    With `resource_version` it is refused when somebody changed the queue since. Raises NotFound, Conflict, Invalid.
+    """
+    body: dict[str, Any] = {"spec": changes}
+    if resource_version:
+        body["metadata"] = {"resourceVersion": resource_version}
+    return cluster.patch(QUEUE, name, "", body, field_manager=MANAGER, dry_run=dry_run)
+
+
+def delete(cluster: Cluster, name: str) -> None:
+    """Delete a queue. Raises NotFound, and Forbidden for built-in queues and for parents of others."""
+    cluster.delete(QUEUE, name)
+
+
+def act(cluster: Cluster, name: str, action: str, *, user: str = "") -> Obj:
+    """Ask the controller to open or close a queue, by a Command, and return the Command.
+
+    An equal Command that still waits is returned instead of a second one. Raises BadRequest, NotFound, Conflict
+    (root cannot be closed; a queue below a closed one cannot be opened).
+    """
+    if action not in ACTIONS:
+        raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
+    queue = cluster.get(QUEUE, name)
+    uid = queue["metadata"]["uid"]
+    if name == "root" and action == "close":
+        raise Conflict("root cannot be closed; close the queues below it")
+    parent = queue.get("spec", {}).get("parent") or "root"
+    if action == "open" and name != "root" and parent != "root":
+        above = state_of(cluster.get(QUEUE, parent))
+        if above in (QueueState.CLOSING, QueueState.CLOSED):
+            raise Conflict(f"cannot open queue {name}: its parent {parent} is {above}; open {parent} first")
+    for waiting in cluster.list(COMMAND, COMMAND_NAMESPACE).items:
+        if waiting.get("target", {}).get("uid") == uid and waiting.get("action") == ACTIONS[action]:
+            return waiting
+    return cluster.create(COMMAND, command(queue, ACTIONS[action], user), field_manager=MANAGER)
+
+
+def command(queue: Obj, action: str, user: str = "") -> Obj:
+    """The Command object that asks for an action on a queue."""
+    meta = queue["metadata"]
+    reference = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "name": meta["name"], "uid": meta["uid"]}
+    return {
+        "apiVersion": COMMAND.api_version,
+        "kind": COMMAND.kind,
+        "metadata": {
+            "generateName": f"{meta['name']}-{action.lower()}-",
+            "namespace": COMMAND_NAMESPACE,
+            "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
+        },
+        "action": action,
+        "target": {**reference, "controller": True, "blockOwnerDeletion": True},
+        "reason": "UserRequest",
+        "message": f"asked by {user}" if user else "asked through the portal",
+    }
