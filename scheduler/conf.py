@@ -1,0 +1,315 @@
+"""The scheduler's configuration: Volcano's `volcano-scheduler.conf`, read strictly.
+
+Spelling is Volcano's to the letter, its switches included. Whatever is wrong is reported with its line, everything at
+once, and nothing of such a file is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+__all__ = ["DEFAULT", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "load"]
+
+DEFAULT = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+SWITCHES: Mapping[str, bool] = MappingProxyType(
+    dict.fromkeys(
+        (
+            "enableJobOrder", "enableJobReady", "enableJobPipelined", "enableTaskOrder", "enablePreemptable",
+            "enableReclaimable", "enablePreemptive", "enableQueueOrder", "enablePredicate", "enableBestNode",
+            "enableNodeOrder", "enableTargetJob", "enableReservedNodes", "enableJobEnqueued", "enabledVictim",
+            "enableJobStarving", "enabledOverused", "enabledAllocatable", "enabledHyperNodeOrder",
+            "enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder", "enabledHyperNodeGradient",
+        ),
+        True,
+    )
+    | {"enableHierarchy": False, "enabledClusterOrder": False}
+)  # fmt: skip
+"""Every switch and its default. Some begin with `enable`, some with `enabled`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong in a configuration; lines count from 1, 0 means the file as a whole."""
+
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}" if self.line else self.message
+
+
+class ConfError(ValueError):
+    """A configuration that cannot be used; `faults` has everything that is wrong with it."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__("; ".join(map(str, faults)))
+        self.faults = faults
+
+
+class Arguments:
+    """Arguments of one plugin or action, read by type. A value of another type raises ConfError with its line."""
+
+    def __init__(self, owner: str = "", values: Mapping[str, Any] | None = None, lines: Mapping[str, int] | None = None) -> None:
+        self.owner = owner
+        self._values = dict(values or {})
+        self._lines = dict(lines or {})
+
+    def keys(self) -> list[str]:
+        """Names of the arguments that are given, in their order."""
+        return list(self._values)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def error(self, key: str, message: str) -> ConfError:
+        """The error that says what is wrong with an argument, and on which line it stands."""
+        return ConfError(Fault(self._lines.get(key, 0), f"{self.owner}: argument {key}: {message}"))
+
+    def integer(self, key: str, default: int) -> int:
+        """A whole number."""
+        value = self._values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.error(key, f"{value!r} must be a whole number, without quotes")
+        return value
+
+    def number(self, key: str, default: float) -> float:
+        """A number, whole or not."""
+        value = self._values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
+            raise self.error(key, f"{value!r} must be a number, without quotes")
+        return float(value)
+
+    def boolean(self, key: str, default: bool) -> bool:
+        """true or false, also as a text."""
+        value = self._values.get(key, default)
+        if isinstance(value, str) and value in ("true", "false"):
+            return value == "true"
+        if not isinstance(value, bool):
+            raise self.error(key, f"{value!r} must be true or false")
+        return value
+
+    def text(self, key: str, default: str) -> str:
+        """A text."""
+        value = self._values.get(key, default)
+        if not isinstance(value, str):
+            raise self.error(key, f"{value!r} must be a text; put it in quotes")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A plugin as one tier lists it."""
+
+    name: str
+    switches: Mapping[str, bool] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=Arguments)
+    line: int = 0
+
+    def on(self, switch: str) -> bool:
+        """Whether a switch is on, by what is written or by its default."""
+        return self.switches.get(switch, SWITCHES[switch])
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Actions in order, tiers of plugins in order, arguments by action."""
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    arguments: Mapping[str, Arguments] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    def plugins(self) -> Iterator[PluginOption]:
+        """All plugins, tier by tier."""
+        for tier in self.tiers:
+            yield from tier
+
+    def action_arguments(self, action: str) -> Arguments:
+        """Arguments of an action; empty when none are given."""
+        return self.arguments.get(action) or Arguments(action)
+
+
+def load(text: str = DEFAULT) -> Configuration:
+    """Read and check a whole configuration. Raises ConfError with every fault."""
+    from scheduler.framework import registry  # the registry's members read `Arguments` from here
+
+    registry.load_builtin()
+    return _Reader().read(text)
+
+
+class _Reader:
+    """One reading of one text; collects faults and raises them together at the end."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def read(self, text: str) -> Configuration:
+        try:
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            problem = getattr(error, "problem", None) or str(error)
+            raise ConfError(Fault(mark.line + 1 if mark else 0, f"not YAML: {problem}")) from None
+        if root is None:
+            raise ConfError(Fault(0, "the configuration is empty: it needs actions and tiers"))
+        fields = self._mapping(root, "the configuration", {"actions", "tiers", "configurations", "metrics"})
+        conf = Configuration(
+            self._actions(fields.get("actions"), root),
+            self._tiers(fields.get("tiers"), root),
+            self._configurations(fields.get("configurations")),
+            self._value(fields["metrics"]) if "metrics" in fields else {},
+        )
+        if not self.faults:
+            self._try_out(conf)
+        if self.faults:
+            raise ConfError(*sorted(self.faults, key=lambda fault: fault.line))
+        return conf
+
+    def _fault(self, node: yaml.Node, message: str) -> None:
+        self.faults.append(Fault(node.start_mark.line + 1, message))
+
+    def _mapping(self, node: yaml.Node, what: str, known: set[str] | None = None) -> dict[str, yaml.Node]:
+        if not isinstance(node, yaml.MappingNode):
+            self._fault(node, f"{what} must be a mapping of names to values")
+            return {}
+        found: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if not name or key.tag != "tag:yaml.org,2002:str":
+                self._fault(key, f"{what}: a name must be a text")
+            elif name in found:
+                self._fault(key, f"{what}: {name!r} is given twice")
+            elif known is not None and name not in known:
+                self._fault(key, f"{what}: {name!r} is unknown; known are {', '.join(sorted(known))}")
+            else:
+                found[name] = value
+        return found
+
+    def _list(self, node: yaml.Node, what: str) -> list[yaml.Node]:
+        if not isinstance(node, yaml.SequenceNode):
+            self._fault(node, f"{what} must be a list")
+            return []
+        return list(node.value)
+
+    def _text(self, node: yaml.Node, what: str) -> str:
+        if not isinstance(node, yaml.ScalarNode) or node.tag != "tag:yaml.org,2002:str":
+            self._fault(node, f"{what} must be a text")
+            return ""
+        return str(node.value)
+
+    def _value(self, node: yaml.Node) -> Any:
+        try:
+            return yaml.SafeLoader("").construct_document(node)
+        except (yaml.YAMLError, ValueError) as error:
+            self._fault(node, f"not a value: {getattr(error, 'problem', error)}")
+            return None
+
+    def _actions(self, node: yaml.Node | None, root: yaml.Node) -> tuple[str, ...]:
+        from scheduler.framework import registry
+
+        if node is None:
+            self._fault(root, 'actions is missing: for example actions: "enqueue, allocate, backfill"')
+            return ()
+        names = [name.strip() for name in self._text(node, "actions").split(",")]
+        for name in names:
+            if name in registry.actions:
+                continue
+            if name in registry.LATER_ACTIONS:
+                self._fault(node, f"action {name!r} is Volcano's, and Basalt does not have it yet: leave it out")
+            else:
+                self._fault(node, f"action {name!r} is unknown; known are {', '.join(sorted(registry.actions))}")
+        return tuple(names)
+
+    def _tiers(self, node: yaml.Node | None, root: yaml.Node) -> tuple[tuple[PluginOption, ...], ...]:
+        if node is None:
+            self._fault(root, "tiers is missing: a list of tiers, each with its plugins")
+            return ()
+        tiers, seen = [], set[str]()
+        for number, tier in enumerate(self._list(node, "tiers"), 1):
+            fields = self._mapping(tier, f"tier {number}", {"plugins"})
+            entries = self._list(fields["plugins"], f"plugins of tier {number}") if "plugins" in fields else []
+            options = [option for entry in entries if (option := self._plugin(entry, number, seen)) is not None]
+            self._refuse_clash(options)
+            tiers.append(tuple(options))
+        return tuple(tiers)
+
+    def _plugin(self, node: yaml.Node, tier: int, seen: set[str]) -> PluginOption | None:
+        from scheduler.framework import registry
+
+        fields = self._mapping(node, f"plugin of tier {tier}", {"name", "arguments", *SWITCHES})
+        if "name" not in fields:
+            self._fault(node, f"plugin of tier {tier} has no name")
+            return None
+        name = self._text(fields["name"], "name")
+        if name in seen:
+            self._fault(node, f"plugin {name!r} is listed twice")
+        elif name in registry.LATER_PLUGINS and name not in registry.plugins:
+            self._fault(node, f"plugin {name!r} is Volcano's, and Basalt does not have it yet: leave it out")
+        elif name and name not in registry.plugins:
+            self._fault(node, f"plugin {name!r} is unknown; known are {', '.join(sorted(registry.plugins))}")
+        seen.add(name)
+        switches = {}
+        for switch in SWITCHES.keys() & fields.keys():
+            value = self._value(fields[switch])
+            if isinstance(value, bool):
+                switches[switch] = value
+            else:
+                self._fault(fields[switch], f"{switch} must be true or false")
+        return PluginOption(name, switches, self._arguments(name, fields.get("arguments")), node.start_mark.line + 1)
+
+    def _arguments(self, owner: str, node: yaml.Node | None) -> Arguments:
+        if node is None:
+            return Arguments(owner)
+        fields = self._mapping(node, f"arguments of {owner}")
+        lines = {key: value.start_mark.line + 1 for key, value in fields.items()}
+        return Arguments(owner, {key: self._value(value) for key, value in fields.items()}, lines)
+
+    def _refuse_clash(self, tier: list[PluginOption]) -> None:
+        by_name = {option.name: option for option in tier}
+        drf = by_name.get("drf")
+        if drf is not None and "proportion" in by_name and drf.on("enableHierarchy"):
+            message = "drf with enableHierarchy and proportion both order queues: put them into different tiers"
+            self.faults.append(Fault(drf.line, message))
+
+    def _configurations(self, node: yaml.Node | None) -> dict[str, Arguments]:
+        from scheduler.framework import registry
+
+        found: dict[str, Arguments] = {}
+        for entry in self._list(node, "configurations") if node is not None else ():
+            fields = self._mapping(entry, "configuration of an action", {"name", "arguments"})
+            name = self._text(fields["name"], "name") if "name" in fields else ""
+            if name not in registry.actions and name not in registry.LATER_ACTIONS:
+                self._fault(entry, f"{name!r} is no action; known are {', '.join(sorted(registry.actions))}")
+            found[name] = self._arguments(name, fields.get("arguments"))
+        return found
+
+    def _try_out(self, conf: Configuration) -> None:
+        """Make every plugin and action once: their constructors check their arguments."""
+        from scheduler.framework import registry
+
+        makers: list[tuple[Any, Arguments]] = [(registry.plugins[o.name], o.arguments) for o in conf.plugins()]
+        makers += [(registry.actions[name], conf.action_arguments(name)) for name in conf.actions]
+        for make, arguments in makers:
+            try:
+                make(arguments)
+            except ConfError as error:
+                self.faults.extend(error.faults)

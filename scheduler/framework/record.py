@@ -1,0 +1,35 @@
+"""What a cycle did, as data: the record that the portal, metrics and replays read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduler.framework.explain import Verdict
+
+Units = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """A queue's standing at the end of a cycle; amounts in smallest units by resource name."""
+
+    share: float = 0.0
+    allocated: Units = field(default_factory=dict)
+    deserved: Units = field(default_factory=dict)
+    request: Units = field(default_factory=dict)
+    inqueue: Units = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CycleRecord:
+    """One cycle. `verdicts` holds only PodGroups (`namespace/name`) whose verdict changed; None: no longer waiting."""
+
+    number: int
+    at: float
+    milliseconds: float = 0.0
+    actions: dict[str, float] = field(default_factory=dict)
+    considered: int = 0
+    bound: int = 0
+    evicted: int = 0
+    verdicts: dict[str, Verdict | None] = field(default_factory=dict)
+    queues: dict[str, QueueShare] = field(default_factory=dict)

@@ -1,0 +1,41 @@
+"""Plugins and actions by the names that a configuration calls them by."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TypeVar
+
+from scheduler.framework.action import Action
+from scheduler.framework.plugin import Plugin
+
+P = TypeVar("P", bound=type[Plugin])
+A = TypeVar("A", bound=type[Action])
+
+plugins: dict[str, type[Plugin]] = {}
+actions: dict[str, type[Action]] = {}
+
+LATER_PLUGINS = frozenset({
+    "capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware", "overcommit",
+    "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
+})  # fmt: skip
+"""Volcano's plugins that Basalt does not have yet, unless they registered."""
+LATER_ACTIONS = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
+"""Volcano's actions that Basalt does not have yet, unless they registered."""
+
+
+def plugin(cls: P) -> P:
+    """Class decorator: make a plugin known by its `name`."""
+    plugins[cls.name] = cls
+    return cls
+
+
+def action(cls: A) -> A:
+    """Class decorator: make an action known by its `name`."""
+    actions[cls.name] = cls
+    return cls
+
+
+def load_builtin() -> None:
+    """Import Basalt's own plugins and actions, which register themselves."""
+    for package in ("scheduler.actions", "scheduler.plugins"):
+        import_module(package)

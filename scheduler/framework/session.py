@@ -1,0 +1,402 @@
+"""A session: one cycle's view of the model, with what plugins registered and the rules by which their answers combine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from scheduler.conf import Configuration, PluginOption
+from scheduler.framework import plugin as api
+from scheduler.framework import registry
+from scheduler.framework.explain import Verdict
+from scheduler.framework.plugin import UNLIMITED, Answer, Event, Handler, Plugin, Vote
+from scheduler.framework.record import QueueShare
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.nodes import NodeTable
+from scheduler.model.queues import QueueInfo
+from scheduler.model.resources import Dimensions
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One check of nodes by class. `cause` counts refused nodes in verdicts. `static`: depends on static columns only.
+
+    `resolvable`: evicting pods may help, so preemption keeps the node.
+    """
+
+    cause: str
+    check: api.Check
+    static: bool
+    resolvable: bool
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPredicate:
+    """One check of nodes by task; asked only of tasks to which it `applies`."""
+
+    cause: str
+    check: api.TaskCheck
+    applies: Callable[[TaskInfo], bool]
+    resolvable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScore:
+    """A separable score; `static`: depends on static columns only."""
+
+    score: api.Score
+    static: bool
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NormalisedScore:
+    """A separable raw value that is scaled by its extremes over the candidates."""
+
+    raw: api.Score
+    scale: api.Scale
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNodeScore:
+    """A score that depends on more than class and node."""
+
+    score: api.TaskScore
+    applies: Callable[[TaskInfo], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocatable:
+    """A limit on what a queue may take."""
+
+    room: api.Room
+    explain: api.Explain
+
+
+_SWITCHES: dict[str, str | None] = {
+    "job_order": "enableJobOrder", "queue_order": "enableQueueOrder", "task_order": "enableTaskOrder",
+    "predicate": "enablePredicate", "task_predicate": "enablePredicate", "pre_predicate": "enablePredicate",
+    "node_score": "enableNodeOrder", "normalised_score": "enableNodeOrder", "task_score": "enableNodeOrder",
+    "overused": "enabledOverused", "allocatable": "enabledAllocatable", "preemptive": "enablePreemptive",
+    "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
+    "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
+    "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
+}  # fmt: skip
+"""Families of functions and the switch that governs each; None: a configured plugin always takes part."""
+
+
+class Registrations:
+    """What plugins may register. Every function is asked only while the plugin's switch for its family is on."""
+
+    def __init__(self) -> None:
+        self._by_family: dict[str, dict[str, list[Any]]] = {family: {} for family in _SWITCHES}
+        self._on_allocate: list[Handler] = []
+        self._on_deallocate: list[Handler] = []
+
+    def _add(self, family: str, plugin: str, item: Any) -> None:
+        self._by_family[family].setdefault(plugin, []).append(item)
+
+    # -- orders: smaller keys first; tiers join them into one tuple ----------------------------------------------------
+
+    def add_job_order(self, plugin: str, key: api.JobKey) -> None:
+        """Order of jobs in a queue. The key may change only with the job's own tasks and their status."""
+        self._add("job_order", plugin, key)
+
+    def add_queue_order(self, plugin: str, key: api.QueueKey) -> None:
+        """Order of queues. The key may change only with the jobs of that queue."""
+        self._add("queue_order", plugin, key)
+
+    def add_task_order(self, plugin: str, key: api.TaskKey) -> None:
+        """Order of tasks in a job. The key must not change within a session."""
+        self._add("task_order", plugin, key)
+
+    # -- nodes: which may, which should --------------------------------------------------------------------------------
+
+    def add_predicate(
+        self,
+        plugin: str,
+        cause: str,
+        check: api.Check,
+        *,
+        static: bool = False,
+        resolvable: bool = False,
+        applies: Callable[[TaskClass], bool] | None = None,
+    ) -> None:
+        """A check of nodes that depends only on the class and the node's own row (`static`: its static columns only).
+
+        Checks run in the order of registration; a node counts for the first `cause` that refuses it.
+        """
+        self._add("predicate", plugin, Predicate(cause, check, static, resolvable, applies))
+
+    def add_task_predicate(
+        self, plugin: str, cause: str, check: api.TaskCheck, applies: Callable[[TaskInfo], bool], *, resolvable: bool = True
+    ) -> None:
+        """A check that depends on other pods or other nodes too; it is asked for every task by itself, after the others."""
+        self._add("task_predicate", plugin, TaskPredicate(cause, check, applies, resolvable))
+
+    def add_pre_predicate(self, plugin: str, check: Callable[[TaskInfo], Verdict | None]) -> None:
+        """A check before any node is looked at; a verdict means that no node can take the task."""
+        self._add("pre_predicate", plugin, check)
+
+    def add_node_score(
+        self, plugin: str, score: api.Score, *, static: bool = False, applies: Callable[[TaskClass], bool] | None = None
+    ) -> None:
+        """A separable score (weights applied), summed over plugins."""
+        self._add("node_score", plugin, NodeScore(score, static, applies))
+
+    def add_normalised_score(
+        self, plugin: str, raw: api.Score, scale: api.Scale, *, applies: Callable[[TaskClass], bool] | None = None
+    ) -> None:
+        """A raw value by static columns, scaled by its minimum and maximum over the candidates of the moment."""
+        self._add("normalised_score", plugin, NormalisedScore(raw, scale, applies))
+
+    def add_task_score(self, plugin: str, score: api.TaskScore, applies: Callable[[TaskInfo], bool]) -> None:
+        """A score that depends on other pods or other nodes too."""
+        self._add("task_score", plugin, TaskNodeScore(score, applies))
+
+    # -- queues and admission ------------------------------------------------------------------------------------------
+
+    def add_overused(self, plugin: str, check: Callable[[QueueInfo], Verdict | None]) -> None:
+        """A verdict drops the queue for this cycle."""
+        self._add("overused", plugin, check)
+
+    def add_allocatable(self, plugin: str, room: api.Room, explain: api.Explain) -> None:
+        """How many tasks of a class the queue still takes, and why none."""
+        self._add("allocatable", plugin, Allocatable(room, explain))
+
+    def add_preemptive(self, plugin: str, check: Callable[[QueueInfo, TaskInfo], bool]) -> None:
+        """Whether the queue may take by reclaiming."""
+        self._add("preemptive", plugin, check)
+
+    def add_enqueueable(self, plugin: str, check: Callable[[JobInfo], Answer]) -> None:
+        """Whether a job may be admitted: PERMIT, ABSTAIN, or a Verdict that refuses. It must not change counters."""
+        self._add("enqueueable", plugin, check)
+
+    def add_enqueued(self, plugin: str, note: Callable[[JobInfo], None]) -> None:
+        """Called when all agreed to a job: charge it now."""
+        self._add("enqueued", plugin, note)
+
+    # -- gangs ---------------------------------------------------------------------------------------------------------
+
+    def add_job_valid(self, plugin: str, check: Callable[[JobInfo], Verdict | None]) -> None:
+        """A verdict keeps the job out of this cycle."""
+        self._add("job_valid", plugin, check)
+
+    def add_job_ready(self, plugin: str, check: Callable[[JobInfo], bool]) -> None:
+        """Whether what is allocated may be bound. It may depend only on the job's own counts."""
+        self._add("job_ready", plugin, check)
+
+    def add_job_pipelined(self, plugin: str, check: Callable[[JobInfo], Vote]) -> None:
+        """Whether what is pipelined may keep its reservation for the rest of the cycle."""
+        self._add("job_pipelined", plugin, check)
+
+    def add_job_starving(self, plugin: str, check: Callable[[JobInfo], bool]) -> None:
+        """Whether the job may make others give way."""
+        self._add("job_starving", plugin, check)
+
+    # -- eviction ------------------------------------------------------------------------------------------------------
+
+    def add_preemptable(self, plugin: str, victims: api.Victims) -> None:
+        """Which candidates may be evicted for a task of the same queue."""
+        self._add("preemptable", plugin, victims)
+
+    def add_reclaimable(self, plugin: str, victims: api.Victims) -> None:
+        """Which candidates may be evicted for a task of another queue."""
+        self._add("reclaimable", plugin, victims)
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def add_handlers(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Hear of tasks that got a node (allocated or pipelined) and of tasks that lost it again. No switch governs it."""
+        if allocate is not None:
+            self._on_allocate.append(allocate)
+        if deallocate is not None:
+            self._on_deallocate.append(deallocate)
+
+
+class Session(Registrations):
+    """One cycle. `jobs` and `queues` are those that take part (a job whose queue is unknown is not in it).
+
+    `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
+    """
+
+    def __init__(
+        self,
+        uid: str,
+        conf: Configuration,
+        dims: Dimensions,
+        nodes: NodeTable,
+        jobs: dict[str, JobInfo],
+        queues: dict[str, QueueInfo],
+        *,
+        now: float,
+        random: Random,
+    ) -> None:
+        super().__init__()
+        self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
+        self.now, self.random = now, random
+        self.total = nodes.total()
+        self.queue_shares: dict[str, QueueShare] = {}
+        self.verdicts: dict[str, Verdict] = {}
+        self._plugins: list[Plugin] = []
+        self._tiers: dict[str, list[list[Any]]] = {}
+
+    # -- opening and closing -------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Make the plugins, tier by tier, and let them register."""
+        for option in self.conf.plugins():
+            self._plugins.append(registry.plugins[option.name](option.arguments))
+        for plugin in self._plugins:
+            plugin.on_session_open(self)
+        self._tiers = {family: list(self._enabled(family, switch)) for family, switch in _SWITCHES.items()}
+
+    def close(self) -> None:
+        """Let the plugins write what they have to say."""
+        for plugin in self._plugins:
+            plugin.on_session_close(self)
+
+    def _enabled(self, family: str, switch: str | None) -> Iterator[list[Any]]:
+        by_plugin = self._by_family[family]
+        for tier in self.conf.tiers:
+            items = [item for option in tier if _on(option, switch) for item in by_plugin.get(option.name, ())]
+            if items:
+                yield items
+
+    def functions(self, family: str) -> list[Any]:
+        """All enabled functions of a family, in tier order."""
+        return [item for tier in self._tiers[family] for item in tier]
+
+    # -- orders --------------------------------------------------------------------------------------------------------
+
+    def job_key(self, job: JobInfo) -> tuple[Any, ...]:
+        """Where a job stands among the jobs of its queue; ends with creation and uid."""
+        return (*(key(job) for tier in self._tiers["job_order"] for key in tier), job.creation, job.uid)
+
+    def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
+        """Where a queue stands among queues; ends with creation and name."""
+        return (*(key(queue) for tier in self._tiers["queue_order"] for key in tier), queue.creation, queue.name)
+
+    def task_key(self, task: TaskInfo) -> tuple[Any, ...]:
+        """Where a task stands in its job; ends with the index in its role, creation and uid."""
+        keys = (key(task) for tier in self._tiers["task_order"] for key in tier)
+        return (*keys, task.index, task.creation, task.uid)
+
+    # -- queues and admission ------------------------------------------------------------------------------------------
+
+    def overused(self, queue: QueueInfo) -> Verdict | None:
+        """The first verdict that drops the queue for this cycle."""
+        return _first(check(queue) for tier in self._tiers["overused"] for check in tier)
+
+    def room(self, queue: QueueInfo, cls: TaskClass) -> int:
+        """How many more tasks of the class the queue takes: the least that any plugin says."""
+        return min((item.room(queue, cls) for tier in self._tiers["allocatable"] for item in tier), default=UNLIMITED)
+
+    def room_refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict | None:
+        """Why the queue takes no task of the class."""
+        for item in self.functions("allocatable"):
+            if item.room(queue, cls) <= 0:
+                verdict: Verdict = item.explain(queue, cls)
+                return verdict
+        return None
+
+    def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """All agree, or nobody is asked."""
+        return all(check(queue, task) for check in self.functions("preemptive"))
+
+    def enqueueable(self, job: JobInfo) -> Verdict | None:
+        """None: admit. Any refusal refuses; the first tier with a permit decides and ends the asking."""
+        for tier in self._tiers["enqueueable"]:
+            answers = [check(job) for check in tier]
+            if refusal := next((answer for answer in answers if isinstance(answer, Verdict)), None):
+                return refusal
+            if Vote.PERMIT in answers:
+                return None
+        return None
+
+    def enqueued(self, job: JobInfo) -> None:
+        """Tell everybody that the job was admitted."""
+        for note in self.functions("enqueued"):
+            note(job)
+
+    # -- gangs ---------------------------------------------------------------------------------------------------------
+
+    def job_valid(self, job: JobInfo) -> Verdict | None:
+        """The first verdict that keeps the job out."""
+        return _first(check(job) for tier in self._tiers["job_valid"] for check in tier)
+
+    def job_ready(self, job: JobInfo) -> bool:
+        """All agree, or nobody is asked."""
+        return all(check(job) for tier in self._tiers["job_ready"] for check in tier)
+
+    def job_pipelined(self, job: JobInfo) -> bool:
+        """Any rejection refuses; the first tier with a permit decides; nobody objecting is enough."""
+        for tier in self._tiers["job_pipelined"]:
+            votes = [check(job) for check in tier]
+            if Vote.REJECT in votes:
+                return False
+            if Vote.PERMIT in votes:
+                return True
+        return True
+
+    def job_starving(self, job: JobInfo) -> bool:
+        """The first tier that registers anything: all agree. Nobody: not starving."""
+        for tier in self._tiers["job_starving"]:
+            return all(check(job) for check in tier)
+        return False
+
+    # -- eviction ------------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Victims in the preemptor's own queue."""
+        return self._victims("preemptable", preemptor, candidates)
+
+    def reclaimable(self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Victims in other queues."""
+        return self._victims("reclaimable", reclaimer, candidates)
+
+    def _victims(self, family: str, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """The intersection of what a tier's plugins offer, abstentions apart; the first tier with any victim decides.
+
+        An empty answer or an empty intersection is no decision of its tier. (Volcano lets a third plugin's answer
+        stand after two disjoint ones; no victims are no victims here.)
+        """
+        for tier in self._tiers[family]:
+            chosen: dict[str, TaskInfo] | None = None
+            for victims in tier:
+                answer = victims(preemptor, candidates)
+                if answer is None:
+                    continue
+                offered = {task.uid: task for task in answer}
+                chosen = offered if chosen is None else {uid: task for uid, task in chosen.items() if uid in offered}
+                if not chosen:
+                    break
+            if chosen:
+                return list(chosen.values())
+        return []
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def allocated(self, event: Event) -> None:
+        """Tell handlers of tasks that got a node."""
+        for handler in self._on_allocate:
+            handler(event)
+
+    def deallocated(self, event: Event) -> None:
+        """Tell handlers of tasks that lost their node."""
+        for handler in self._on_deallocate:
+            handler(event)
+
+
+def _on(option: PluginOption, switch: str | None) -> bool:
+    return switch is None or option.on(switch)
+
+
+def _first(answers: Iterator[Verdict | None]) -> Verdict | None:
+    return next((answer for answer in answers if answer is not None), None)

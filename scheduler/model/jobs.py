@@ -1,0 +1,316 @@
+"""Jobs (PodGroups), tasks (pods) and task classes, with the arithmetic of gangs.
+
+In the scheduler a job is one PodGroup with its pods and a task is one pod; a task's role is the task entry of the
+Volcano Job that it came from. Counts are kept as tasks change status, so every question here is O(roles) at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scheduler.model.resources import CPU, MEMORY, Amounts, Ints, Mask, Rows, positive, widened
+
+if TYPE_CHECKING:
+    from scheduler.framework.explain import Verdict
+
+NO_NODE = -1
+
+
+class TaskStatus(IntEnum):
+    """Where a task is. Allocated, Pipelined and Binding exist only inside the scheduler."""
+
+    PENDING = 0
+    ALLOCATED = 1
+    PIPELINED = 2
+    BINDING = 3
+    BOUND = 4
+    RUNNING = 5
+    RELEASING = 6
+    SUCCEEDED = 7
+    FAILED = 8
+    UNKNOWN = 9
+
+
+ALLOCATED_SET = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
+READY_SET = ALLOCATED_SET | {TaskStatus.SUCCEEDED}
+ON_NODE = ALLOCATED_SET | {TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN}
+
+HostPort = tuple[str, str, int]
+"""Protocol, address (`0.0.0.0` for any) and port."""
+
+
+@dataclass(slots=True, eq=False)
+class TaskClass:
+    """What tasks of one template share, computed once: everything that decides where one may run and how well.
+
+    `request` (with `pods: 1`) is what a node must have; `compared` marks the dimensions that a fit compares: cpu,
+    memory and everything asked. `nonzero` is (cpu, memory) with Kubernetes's defaults of 100m and 200Mi for containers
+    that ask nothing. `spec` is the pod spec of one of the tasks, to read selectors, affinity and tolerations from.
+    Labels are not part of a class: a check that needs them is contextual and looks at the task's own `pod`.
+    """
+
+    number: int
+    request: Ints
+    named: Mask
+    nonzero: Ints
+    spec: Mapping[str, Any] = field(repr=False)
+    namespace: str = ""
+    host_ports: tuple[HostPort, ...] = ()
+    gpus: int = 0
+    gpu_dimension: int = -1
+    best_effort: bool = False
+    compared: Rows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compare()
+
+    def _compare(self) -> None:
+        asked = self.request > 0
+        asked[[CPU, MEMORY]] = True
+        self.compared = np.flatnonzero(asked)
+
+    def widen(self, width: int) -> None:
+        """Follow a grown dimension table."""
+        self.request, self.named = widened(self.request, width), widened(self.named, width)
+
+
+@dataclass(slots=True, eq=False)
+class TaskInfo:
+    """One pod. `node` is a row of the NodeTable or NO_NODE; `gpus` are the indices of the whole GPUs that it holds.
+
+    `priority` is the order inside a job (pod priority, or its `volcano.sh/task-priority`). `gated`: held by a
+    scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    cls: TaskClass
+    pod: Mapping[str, Any] = field(repr=False)
+    job: JobInfo | None = field(default=None, repr=False)
+    role: str = ""
+    index: int = -1
+    priority: int = 1
+    priority_class: str = ""
+    preemptable: bool = True
+    creation: float = 0.0
+    status: TaskStatus = TaskStatus.PENDING
+    node: int = NO_NODE
+    gpus: tuple[int, ...] = ()
+    gated: bool = False
+    nominated: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def request(self) -> Ints:
+        """The class's request vector; only to read."""
+        return self.cls.request
+
+
+@dataclass(slots=True, eq=False)
+class JobInfo:
+    """One PodGroup with its pods; uid is `namespace/name`.
+
+    `allocated` is Σ request over tasks in {Allocated, Binding, Bound, Running}; `requested` is that plus Σ request of
+    Pending tasks. `phase` is the PodGroup's phase as this session sees it. `impossible` is set at the opening of a
+    session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    queue: str
+    width: int = field(repr=False)
+    min_available: int = 0
+    role_min: dict[str, int] = field(default_factory=dict)
+    min_resources: Amounts | None = None
+    priority: int = 0
+    creation: float = 0.0
+    phase: str = "Pending"
+    annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
+    labels: Mapping[str, str] = field(default_factory=dict, repr=False)
+    obj: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    tasks: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
+    by_status: list[dict[str, TaskInfo]] = field(default_factory=lambda: [{} for _ in TaskStatus], repr=False)
+    allocated: Ints = field(init=False, repr=False)
+    requested: Ints = field(init=False, repr=False)
+    impossible: Verdict | None = None
+    _roles: dict[str, list[int]] = field(default_factory=dict, repr=False)
+    _pending_best_effort: dict[str, int] = field(default_factory=dict, repr=False)
+    _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.allocated = np.zeros(self.width, np.int64)
+        self.requested = np.zeros(self.width, np.int64)
+
+    # -- membership and status -------------------------------------------------------------------------------------
+
+    def add(self, task: TaskInfo) -> None:
+        """Take a task in, counted by its status."""
+        task.job = self
+        self.tasks[task.uid] = task
+        self._enter(task, task.status)
+        self._book(task.cls, task.status, 1)
+
+    def remove(self, task: TaskInfo) -> None:
+        """Let a task go; it belongs to no job then."""
+        self._leave(task)
+        self._book(task.cls, task.status, -1)
+        del self.tasks[task.uid]
+        task.job = None
+
+    def move(self, tasks: Sequence[TaskInfo], status: TaskStatus) -> None:
+        """Give tasks of one class and one status another status."""
+        if not tasks:
+            return
+        cls, old = tasks[0].cls, tasks[0].status
+        for task in tasks:
+            self._leave(task)
+            task.status = status
+            self._enter(task, status)
+        self._book(cls, old, -len(tasks))
+        self._book(cls, status, len(tasks))
+
+    def _leave(self, task: TaskInfo) -> None:
+        status = task.status
+        del self.by_status[status][task.uid]
+        self._roles[task.role][status] -= 1
+        if status is TaskStatus.PENDING and task.cls.best_effort:
+            self._pending_best_effort[task.role] -= 1
+        self._gated.pop(task.uid, None)
+
+    def _enter(self, task: TaskInfo, status: TaskStatus) -> None:
+        self.by_status[status][task.uid] = task
+        role = self._roles.get(task.role)
+        if role is None:
+            role = self._roles[task.role] = [0] * len(TaskStatus)
+            self._pending_best_effort[task.role] = 0
+        role[status] += 1
+        if status is TaskStatus.PENDING and task.cls.best_effort:
+            self._pending_best_effort[task.role] += 1
+        if task.gated and status is TaskStatus.PENDING:
+            self._gated[task.uid] = task
+
+    def _book(self, cls: TaskClass, status: TaskStatus, times: int) -> None:
+        if status in ALLOCATED_SET:
+            self.allocated += cls.request * times
+            self.requested += cls.request * times
+        elif status is TaskStatus.PENDING:
+            self.requested += cls.request * times
+
+    def widen(self, width: int) -> None:
+        """Follow a grown dimension table."""
+        self.width = width
+        self.allocated, self.requested = widened(self.allocated, width), widened(self.requested, width)
+        if self.min_resources is not None:
+            self.min_resources.widen(width)
+
+    # -- gang arithmetic -------------------------------------------------------------------------------------------
+
+    def count(self, status: TaskStatus) -> int:
+        """Tasks in a status."""
+        return len(self.by_status[status])
+
+    def ready_count(self) -> int:
+        """Tasks that hold, or held to their good end, a node of their own."""
+        by = self.by_status
+        return len(by[1]) + len(by[3]) + len(by[4]) + len(by[5]) + len(by[7])
+
+    def waiting_count(self) -> int:
+        """Pipelined tasks."""
+        return len(self.by_status[TaskStatus.PIPELINED])
+
+    def pending_best_effort(self) -> int:
+        """Pending tasks that ask for nothing; they count as ready, since backfill places them."""
+        return sum(self._pending_best_effort.values())
+
+    def is_ready(self) -> bool:
+        """The gang may be bound (role minimums apart)."""
+        return self.ready_count() + self.pending_best_effort() >= self.min_available
+
+    def is_pipelined(self) -> bool:
+        """The gang would be ready once what is being released is free."""
+        return self.waiting_count() + self.ready_count() + self.pending_best_effort() >= self.min_available
+
+    def is_starving(self) -> bool:
+        """The gang lacks tasks that hold or wait for a node (tasks that ask nothing do not count)."""
+        return self.waiting_count() + self.ready_count() < self.min_available
+
+    def roles_ready(self, *, pipelined: bool = False) -> bool:
+        """Every role has its minimum; not asked at all when the gang's minimum is below the sum of theirs."""
+        if self.role_min_counts():
+            return all(self._role_count(role, pipelined) >= least for role, least in self.role_min.items())
+        return True
+
+    def role_min_counts(self) -> bool:
+        """Whether role minimums are to be kept: the gang's minimum is not below their sum."""
+        return bool(self.role_min) and self.min_available >= sum(self.role_min.values())
+
+    def _role_count(self, role: str, pipelined: bool) -> int:
+        counts = self._roles.get(role)
+        if counts is None:
+            return 0
+        ready = sum(counts[status] for status in READY_SET) + self._pending_best_effort[role]
+        return ready + counts[TaskStatus.PIPELINED] if pipelined else ready
+
+    def valid_count(self) -> int:
+        """Tasks that can still make up the gang: allocated, succeeded, pipelined or pending."""
+        return self.ready_count() + self.waiting_count() + self.count(TaskStatus.PENDING)
+
+    def role_valid_count(self, role: str) -> int:
+        """The same for one role."""
+        counts = self._roles.get(role)
+        if counts is None:
+            return 0
+        return sum(counts[status] for status in READY_SET) + counts[TaskStatus.PIPELINED] + counts[TaskStatus.PENDING]
+
+    def pending(self) -> Iterable[TaskInfo]:
+        """Pending tasks, in order of arrival."""
+        return self.by_status[TaskStatus.PENDING].values()
+
+    # -- what the job is charged while it waits ----------------------------------------------------------------------
+
+    def inqueue(self) -> Ints | None:
+        """What an admitted job has not placed yet, for proportion and capacity; None when it is charged nothing.
+
+        max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask.
+        """
+        if self.min_resources is None or self.impossible is not None or not self._is_charged():
+            return None
+        lacking = np.where(self.min_resources.present, positive(self.min_resources.values - self.allocated), 0)
+        return self._less_gated(lacking)
+
+    def inqueue_full(self) -> Ints | None:
+        """The same for overcommit: the whole of minResources while the phase is Inqueue."""
+        if self.phase == "Inqueue" and self.min_resources is not None and self.impossible is None:
+            return self._less_gated(self.min_resources.values.copy())
+        return self.inqueue()
+
+    def elastic(self) -> Ints:
+        """What the job holds beyond its minResources."""
+        return positive(self.allocated - self.min_resources.values) if self.min_resources is not None else self.allocated
+
+    def enqueue_charge(self) -> Ints:
+        """minResources less what gated tasks ask: what `JobEnqueued` adds to the running totals."""
+        assert self.min_resources is not None
+        return self._less_gated(self.min_resources.values.copy())
+
+    def _is_charged(self) -> bool:
+        if self.phase == "Inqueue":
+            return True
+        held = sum(len(self.by_status[status]) for status in ALLOCATED_SET)
+        return self.phase == "Running" and held >= self.min_available
+
+    def _less_gated(self, charge: Ints) -> Ints:
+        for task in self._gated.values():
+            charge -= task.cls.request
+        return positive(charge)

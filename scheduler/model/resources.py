@@ -1,0 +1,150 @@
+"""Amounts of resources as int64 vectors, and the comparisons that scheduling rests on.
+
+A vector has one element a dimension of a `Dimensions` table, in the resource's smallest unit: milli-CPU, bytes,
+whole pods, milli-units of every other scalar. Which dimensions an amount names at all is a boolean mask beside it
+(`Amounts`), since "missing" may mean zero or unlimited, depending on who asks.
+
+Volcano compares with a tolerance of 0.1 of the smallest unit. On integers that is equality, so int64 comparisons
+here are exact; the functions also take float vectors (deserved), where the tolerance matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cluster.quantities import is_counted
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+Vector = Ints | Floats
+A = TypeVar("A", Ints, Floats, Mask)
+
+EPSILON = 0.1
+CPU, MEMORY, PODS = 0, 1, 2
+_FIRST = ("cpu", "memory", "pods")
+_WIDTH = 8
+
+
+class Dimensions:
+    """Names of resources and their places in a vector: cpu 0, memory 1, pods 2, others as they are first seen.
+
+    `width` is the length of every vector of the moment. It grows in steps; `grown` tells owners of vectors to pad
+    theirs (`widen`). Within a session the table does not change.
+    """
+
+    def __init__(self, width: int = _WIDTH) -> None:
+        self.names: list[str] = list(_FIRST)
+        self.index: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self.width = max(width, len(_FIRST))
+
+    def place(self, name: str) -> int:
+        """The dimension of a resource, made when it is new. May move `width`."""
+        found = self.index.get(name)
+        if found is None:
+            found = self.index[name] = len(self.names)
+            self.names.append(name)
+            while self.width < len(self.names):
+                self.width *= 2
+        return found
+
+    def amounts(self, units: Mapping[str, int]) -> Amounts:
+        """A vector of smallest units by resource name; names that are not booked are left out.
+
+        Raises ValueError for an amount outside int64.
+        """
+        places = [(self.place(name), value) for name, value in units.items() if is_counted(name)]
+        values, present = np.zeros(self.width, np.int64), np.zeros(self.width, np.bool_)
+        for place, value in places:
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(f"{self.names[place]}: {value} is beyond a 64-bit integer")
+            values[place], present[place] = value, True
+        return Amounts(values, present)
+
+    def units(self, values: Vector | Iterable[int], present: Mask | None = None) -> dict[str, int]:
+        """Smallest units by resource name: where `present` says so, else where the value is not 0."""
+        out = {}
+        for place, (name, value) in enumerate(zip(self.names, values, strict=False)):
+            if value if present is None else present[place]:
+                out[name] = int(value)
+        return out
+
+
+@dataclass(slots=True)
+class Amounts:
+    """A vector with the dimensions that it names. Missing dimensions hold 0 in `values`."""
+
+    values: Ints
+    present: Mask
+
+    def widen(self, width: int) -> None:
+        """Pad to a grown table's width."""
+        self.values, self.present = widened(self.values, width), widened(self.present, width)
+
+    def __bool__(self) -> bool:
+        return bool(self.present.any())
+
+
+def widened(array: A, width: int) -> A:
+    """The array with its last axis padded by zeros to `width`."""
+    missing = width - array.shape[-1]
+    if missing <= 0:
+        return array
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, missing)])
+
+
+def less_equal(left: Vector, right: Vector, compared: Mask | None = None) -> bool:
+    """left ≤ right within the tolerance in every compared dimension (default: all); missing counts as 0."""
+    fits = left < right + EPSILON
+    return bool((fits | ~compared).all() if compared is not None else fits.all())
+
+
+def less_equal_capped(left: Vector, right: Amounts, named: Mask) -> bool:
+    """left ≤ right where a scalar that `right` lacks is unlimited.
+
+    As in Volcano, a scalar that `right` names and `left` (mask `named`) does not makes it false.
+    """
+    scalars = right.present.copy()
+    scalars[:PODS] = False
+    if (scalars & ~named).any():
+        return False
+    compared = right.present & named
+    compared[:PODS] = True
+    return less_equal(left, right.values, compared)
+
+
+def less_equal_on(left: Vector, right: Vector, request: Vector) -> bool:
+    """left ≤ right exactly, only on the dimensions that `request` asks for; pods are no such dimension."""
+    asked = request > 0
+    asked[PODS] = False
+    return bool((left[asked] <= right[asked]).all())
+
+
+def is_empty(values: Vector) -> bool:
+    """Below the tolerance everywhere but in pods."""
+    over = values >= EPSILON
+    over[PODS] = False
+    return not over.any()
+
+
+def share(used: float, of: float) -> float:
+    """used/of; of nothing it is 0 when nothing is used, else 1."""
+    return used / of if of else float(bool(used))
+
+
+def shares(used: Vector, of: Vector) -> Floats:
+    """`share` element by element."""
+    safe = np.where(of == 0, 1, of)
+    out: Floats = np.where(of == 0, (used != 0).astype(np.float64), used / safe)
+    return out
+
+
+def positive(values: Ints) -> Ints:
+    """Negative elements become 0."""
+    return np.maximum(values, 0)
