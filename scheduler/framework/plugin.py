@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from scheduler.framework.explain import Verdict
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.nodes import Block
 from scheduler.model.queues import QueueInfo
-from scheduler.model.resources import Floats, Ints, Mask, Rows
+from scheduler.model.resources import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -58,14 +59,14 @@ JobKey = Callable[[JobInfo], Key]
 QueueKey = Callable[[QueueInfo], Key]
 TaskKey = Callable[[TaskInfo], Key]
 
-Check = Callable[[TaskClass, Rows], Mask]
-"""(class, rows) → for each of the rows whether a task of the class may run there."""
-TaskCheck = Callable[[TaskInfo, Rows], Mask]
+Check = Callable[[TaskClass, Block], Mask]
+"""(class, block) → for each row of the block whether a task of the class may run there."""
+TaskCheck = Callable[[TaskInfo, Block], Mask]
 """The same for one task, where the answer depends on more than its class and the node's own state."""
-Score = Callable[[TaskClass, Rows], Floats | Ints]
-"""(class, rows) → weighted score of each of the rows; larger is better."""
-TaskScore = Callable[[TaskInfo, Rows], Floats | Ints]
-"""The same for one task; `rows` are all its candidates, so that it can normalise over them."""
+Score = Callable[[TaskClass, Block], Floats | Ints]
+"""(class, block) → weighted score of each row; larger is better."""
+TaskScore = Callable[[TaskInfo, Block], Floats | Ints]
+"""The same for one task; the block holds all its candidates, so that it can normalise over them."""
 Scale = Callable[[Ints, int, int], Floats | Ints]
 """(raw values, their minimum, their maximum over the candidates) → weighted score."""
 

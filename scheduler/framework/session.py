@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -224,6 +224,8 @@ class Session(Registrations):
     """One cycle. `jobs` and `queues` are those that take part (a job whose queue is unknown is not in it).
 
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
+    `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
+    `memo` lives as long as the model, for what plugins compute from static columns.
     """
 
     def __init__(
@@ -237,10 +239,14 @@ class Session(Registrations):
         *,
         now: float,
         random: Random,
+        classes: Collection[TaskClass] = (),
+        claims: Mapping[str, Mapping[str, Any]] | None = None,
+        memo: dict[Any, Any] | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
         self.now, self.random = now, random
+        self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}

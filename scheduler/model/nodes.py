@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,76 @@ class NodeTable:
         if position < self._log_start:
             return None
         return self._log[position - self._log_start :]
+
+
+class Block:
+    """Some rows of the table with their amounts gathered, perhaps with further copies of one class put on them.
+
+    `rows` may repeat, with another number of `copies` each time: that is how the rungs of a ladder are scored together.
+    Copies are counted as allocated, or as pipelined if so said. Only to read. `whole` is set when the block is the
+    table itself, row by row.
+    """
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        rows: Rows | None = None,
+        cls: TaskClass | None = None,
+        copies: Ints | None = None,
+        *,
+        as_pipelined: bool = False,
+    ) -> None:
+        self.nodes, self.copies, self.whole = nodes, copies, rows is None
+        self.rows: Rows = np.arange(nodes.rows) if rows is None else rows
+        self._cls, self._as_pipelined = cls, as_pipelined
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _gathered(self, array: Ints, extra: Ints | None = None) -> Ints:
+        found = array if self.whole else array[self.rows]
+        if extra is None or self.copies is None:
+            return found
+        return found + (self.copies[:, None] * extra if extra.ndim else self.copies)
+
+    @property
+    def _request(self) -> Ints | None:
+        return self._cls.request if self._cls is not None else None
+
+    @cached_property
+    def allocatable(self) -> Ints:
+        """[len, width]"""
+        return self._gathered(self.nodes.allocatable)
+
+    @cached_property
+    def used(self) -> Ints:
+        """[len, width]; with the copies unless they are pipelined."""
+        return self._gathered(self.nodes.used, None if self._as_pipelined else self._request)
+
+    @cached_property
+    def releasing(self) -> Ints:
+        """[len, width]"""
+        return self._gathered(self.nodes.releasing)
+
+    @cached_property
+    def pipelined(self) -> Ints:
+        """[len, width]; with the copies when they are pipelined."""
+        return self._gathered(self.nodes.pipelined, self._request if self._as_pipelined else None)
+
+    @cached_property
+    def listed(self) -> Ints:
+        """[len, width]; with the copies."""
+        return self._gathered(self.nodes.listed, self._request)
+
+    @cached_property
+    def nonzero(self) -> Ints:
+        """[len, 2]; with the copies."""
+        return self._gathered(self.nodes.nonzero, self._cls.nonzero if self._cls is not None else None)
+
+    @cached_property
+    def pod_count(self) -> Ints:
+        """[len]; with the copies."""
+        return self._gathered(self.nodes.pod_count, np.array(1) if self.copies is not None else None)
 
 
 _MATRICES = ("allocatable", "named", "used", "releasing", "pipelined", "listed")
