@@ -1,0 +1,78 @@
+"""Queues as rows: what the object says, how many PodGroups stand where, and what the scheduler computed last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster import objects
+from cluster.kinds import QUEUE
+from cluster.port import Obj
+from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
+from queues.choices import QueueState
+from queues.models import Queue
+
+SHARES = ("share", "share_allocated", "share_deserved", "share_request", "share_inqueue")
+GROUPS = ("groups_pending", "groups_inqueue", "groups_running", "groups_unknown", "groups_completed")
+
+
+def queue(obj: Obj, deleted: bool = False) -> Queue:
+    """A Queue object as its row; an empty state (no controller saw it yet) counts as Open."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    name = objects.name(obj)
+    state = status.get("state") or QueueState.OPEN
+    return Queue(
+        **common(obj, deleted),
+        parent=spec.get("parent") or ("" if name == "root" else "root"),
+        weight=int(spec.get("weight") or 1),
+        priority=int(spec.get("priority") or 0),
+        reclaimable=spec.get("reclaimable", True) is not False,
+        state=state if state in QueueState else QueueState.UNKNOWN,
+        capability=objects.resource_units(spec.get("capability")),
+        deserved=objects.resource_units(spec.get("deserved")),
+        guarantee=objects.resource_units((spec.get("guarantee") or {}).get("resource")),
+        labels=dict(objects.labels(obj)),
+        annotations=dict(objects.annotations(obj)),
+    )
+
+
+def project(batch: Batch) -> None:
+    """Queues, forward only; shares and counts of PodGroups stay as they are."""
+    with writing(Queue):
+        changes = apply(Queue, queue, batch, keep=SHARES + GROUPS)
+        notify("queues", (change.after.name for change in changes if differs(change, SHOWS)))
+
+
+SHOWS = ("parent", "weight", "priority", "reclaimable", "state", "capability", "deserved", "guarantee", "deleted_at")
+PROJECTIONS = {QUEUE: Projection(Queue, project)}
+
+
+def count_groups(counts: Mapping[str, Mapping[str, int]]) -> None:
+    """Set how many PodGroups of each phase stand in each queue named; call it inside the transaction that counted them."""
+    rows = list(Queue.objects.filter(name__in=counts, deleted_at=None).only("uid", "name", *GROUPS))
+    changed = []
+    for row in rows:
+        new = {column: counts[row.name].get(column.removeprefix("groups_").capitalize(), 0) for column in GROUPS}
+        if any(getattr(row, column) != count for column, count in new.items()):
+            for column, count in new.items():
+                setattr(row, column, count)
+            changed.append(row)
+    if changed:
+        Queue.objects.bulk_update(changed, GROUPS)
+        notify("queues", (row.name for row in changed))
+
+
+def set_shares(shares: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Write the scheduler's figures (columns of SHARES) of queues where they changed; the names of those."""
+    with writing(Queue):
+        changed = []
+        for row in Queue.objects.filter(name__in=shares, deleted_at=None).only("uid", "name", *SHARES):
+            new = shares[row.name]
+            if any(getattr(row, column) != new[column] for column in SHARES):
+                for column in SHARES:
+                    setattr(row, column, new[column])
+                changed.append(row)
+        if changed:
+            Queue.objects.bulk_update(changed, SHARES)
+            notify("queues", (row.name for row in changed))
+    return {row.name for row in changed}
