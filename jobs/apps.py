@@ -7,3 +7,12 @@ class JobsConfig(AppConfig):
     name = "jobs"
     verbose_name = "Jobs"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register what is asked of jobs and what belongs to them before a cluster keeps it."""
+        from cluster.admission import admission
+        from jobs.admission import rules
+        from jobs.schedulers import scheduler_names
+
+        for kind, rule in rules(scheduler_names()).items():
+            admission.register(kind, rule)

@@ -7,3 +7,11 @@ class QueuesConfig(AppConfig):
     name = "queues"
     verbose_name = "Queues"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register what is asked of a Queue before a cluster keeps it."""
+        from cluster.admission import admission
+        from cluster.kinds import QUEUE
+        from queues.admission import QueueRules
+
+        admission.register(QUEUE, QueueRules())

@@ -6,7 +6,8 @@ are kept: Kubernetes ignores them too.
 
 from __future__ import annotations
 
+from jobs.manifest import defaults
 from jobs.manifest.defaults import default
 from jobs.manifest.rules import validate
 
-__all__ = ["default", "validate"]
+__all__ = ["default", "defaults", "validate"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.manifest.faults import Faults
+from cluster.faults import Faults
 
 
 def check_partitions(task: dict[str, Any], where: str, faults: Faults) -> None:

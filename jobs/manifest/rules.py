@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cluster.errors import FieldError, NotFound
-from cluster.kinds import QUEUE
-from cluster.port import Obj, Reader
-from cluster.quantities import parse_quantity
-from jobs.keys import pod_name
-from jobs.manifest.faults import (
+from cluster.faults import (
     LABEL_ADVICE,
     SUBDOMAIN_ADVICE,
     Faults,
@@ -20,6 +16,10 @@ from jobs.manifest.faults import (
     prune,
     under,
 )
+from cluster.kinds import QUEUE
+from cluster.port import Obj, Reader
+from cluster.quantities import parse_quantity
+from jobs.keys import pod_name
 from jobs.manifest.graph import check_dependencies
 from jobs.manifest.partitions import check_partitions, check_topology
 from jobs.manifest.policies import check_policies

@@ -4,52 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from cluster.durations import parse_duration
-from cluster.quantities import parse_quantity
+from cluster.faults import Count, Duration, Meta, Positive, Resources, Shape, Texts
 
-
-def _quantity(value: Any) -> Any:
-    try:
-        number = parse_quantity(value)
-    except ValueError as error:
-        raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
-    if number < 0:
-        raise PydanticCustomError("quantity", "must be 0 or more, not {value}", {"value": str(value)})
-    return value
-
-
-def _duration(value: Any) -> Any:
-    try:
-        parse_duration(value if isinstance(value, str) else repr(value))
-    except ValueError as error:
-        raise PydanticCustomError("duration", "{why}", {"why": str(error)}) from None
-    return value
-
-
-Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Port = Annotated[int, Field(ge=1, le=65535)]
-Quantity = Annotated[Any, BeforeValidator(_quantity)]
-Duration = Annotated[Any, BeforeValidator(_duration)]
-Texts = dict[str, str]
-Resources = dict[str, Quantity]
-
-
-class Shape(BaseModel):
-    """Types as they stand in JSON, nothing converted; unknown fields are allowed."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-
-class Meta(Shape):
-    name: str = ""
-    generateName: str = ""
-    namespace: str = ""
-    labels: Texts = {}
-    annotations: Texts = {}
 
 
 class TemplateMeta(Shape):

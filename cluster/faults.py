@@ -1,20 +1,68 @@
-"""Collecting faults: JSON pointers, the words for a wrong type, and names as Kubernetes spells them."""
+"""What admission rules share: typed shapes of objects, faults with JSON pointers, names as Kubernetes spells them.
+
+A shape is a pydantic model that says which type each known field has; `check_shape` turns what it finds into FieldErrors
+in plain words, and `prune` hands the rest on, so that rules meet only well-formed values and all faults are told at once.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
+from cluster.durations import parse_duration
 from cluster.errors import FieldError
+from cluster.quantities import parse_quantity
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_ADVICE = "use at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
 SUBDOMAIN_ADVICE = "use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+
+
+def _quantity(value: Any) -> Any:
+    try:
+        number = parse_quantity(value)
+    except ValueError as error:
+        raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
+    if number < 0:
+        raise PydanticCustomError("quantity", "must be 0 or more, not {value}", {"value": str(value)})
+    return value
+
+
+def _duration(value: Any) -> Any:
+    try:
+        parse_duration(value if isinstance(value, str) else repr(value))
+    except ValueError as error:
+        raise PydanticCustomError("duration", "{why}", {"why": str(error)}) from None
+    return value
+
+
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Quantity = Annotated[Any, BeforeValidator(_quantity)]
+Duration = Annotated[Any, BeforeValidator(_duration)]
+Texts = dict[str, str]
+Resources = dict[str, Quantity]
+
+
+class Shape(BaseModel):
+    """Types as they stand in JSON, nothing converted; unknown fields are allowed."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Meta(Shape):
+    """`metadata`, as far as people write it."""
+
+    name: str = ""
+    generateName: str = ""
+    namespace: str = ""
+    labels: Texts = {}
+    annotations: Texts = {}
 
 
 def is_dns_label(text: str) -> bool:
@@ -52,7 +100,7 @@ def without_nulls(value: Any) -> Any:
 def check_shape(model: type[BaseModel], obj: Any) -> list[FieldError]:
     """Every value of a wrong type or out of range, and every required one that is missing."""
     try:
-        model.model_validate(obj)
+        model.model_validate(without_nulls(obj))
     except ValidationError as error:
         return [_fault(detail) for detail in error.errors(include_url=False)]
     return []

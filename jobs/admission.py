@@ -1,0 +1,216 @@
+"""Admission of what makes up a job: Job, PodGroup, Pod, Command, PriorityClass (reference 1.13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.admission import Request, Rules
+from cluster.errors import FieldError, NotFound
+from cluster.faults import (
+    SUBDOMAIN_ADVICE,
+    Faults,
+    check_shape,
+    is_dns_subdomain,
+    pointer,
+    prune,
+    under,
+)
+from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from jobs import keys, manifest
+from jobs.lifecycle import Action
+from jobs.manifest.partitions import check_topology
+from jobs.manifest.shapes import PodShape
+from jobs.manifest.template import check_labels, check_pod_spec
+from jobs.shapes import CommandShape, GroupShape, PriorityClassShape
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+HIGHEST_USER_PRIORITY = 1_000_000_000
+QUEUE_ACTIONS = ("OpenQueue", "CloseQueue")
+
+_BUDGET = re.compile(r"[1-9][0-9]*|[1-9][0-9]?%")
+
+
+def rules(schedulers: Sequence[str]) -> Mapping[Kind, Rules]:
+    """The rules by kind; `schedulers` are our scheduler names, the first the default."""
+    return {
+        JOB: JobRules(schedulers[0]),
+        POD_GROUP: PodGroupRules(),
+        POD: PodRules(tuple(schedulers)),
+        COMMAND: CommandRules(),
+        PRIORITY_CLASS: PriorityClassRules(),
+    }
+
+
+def priority_of(name: str, reader: Any) -> int | None:
+    """The value of a priority class (empty: the global default's, else 0); None when there is no such class."""
+    if name in SYSTEM_CLASSES:
+        return SYSTEM_CLASSES[name]
+    if name:
+        try:
+            return int(reader.get(PRIORITY_CLASS, name)["value"])
+        except NotFound:
+            return None
+    return max((int(c["value"]) for c in reader.list(PRIORITY_CLASS).items if c.get("globalDefault")), default=0)
+
+
+@dataclass(frozen=True)
+class JobRules:
+    """Jobs: `jobs.manifest` says everything."""
+
+    scheduler: str
+
+    def default(self, request: Request) -> None:
+        """Fill in what the manifest leaves out."""
+        manifest.default(request.obj, self.scheduler)
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault."""
+        if request.operation == "DELETE":
+            return []
+        return manifest.validate(request.obj, request.reader, request.old)
+
+
+@dataclass(frozen=True)
+class PodGroupRules:
+    """PodGroups: an open queue, and tier limits by number or by name."""
+
+    def default(self, request: Request) -> None:
+        """The queue: `default`, or what the namespace says instead of it."""
+        spec = request.obj.setdefault("spec", {})
+        if not isinstance(spec, dict):
+            return
+        spec["queue"] = spec.get("queue") or manifest.defaults.DEFAULT_QUEUE
+        if spec["queue"] == manifest.defaults.DEFAULT_QUEUE:
+            try:
+                namespace = request.reader.get(NAMESPACE, request.obj["metadata"].get("namespace") or "default")
+            except NotFound:
+                return
+            said = (namespace["metadata"].get("annotations") or {}).get(keys.BARE_QUEUE_NAME)
+            spec["queue"] = said or spec["queue"]
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """On create only, but for shapes."""
+        if request.operation == "DELETE":
+            return []
+        shape = check_shape(GroupShape, request.obj)
+        spec = prune(request.obj, shape).get("spec") or {}
+        found = Faults()
+        check_topology(spec.get("networkTopology") or {}, "/spec/networkTopology", found)
+        for index, policy in enumerate(spec.get("subGroupPolicy") or []):
+            check_topology(policy.get("networkTopology") or {}, f"/spec/subGroupPolicy/{index}/networkTopology", found)
+        if request.operation == "CREATE":
+            _check_open(spec.get("queue") or "", request, found)
+        return [*shape, *found]
+
+
+def _check_open(name: str, request: Request, faults: Faults) -> None:
+    if not name:
+        return
+    try:
+        state = (request.reader.get(QUEUE, name).get("status") or {}).get("state") or "Open"
+    except NotFound:
+        faults.add("/spec/queue", f"there is no queue {name!r}: create it first or name another", "not_found")
+        return
+    if state != "Open":
+        faults.add("/spec/queue", f"queue {name!r} is {state} and takes no new work: open it or name another", "closed")
+
+
+@dataclass(frozen=True)
+class PodRules:
+    """Pods on create: a sound spec, a priority from the class, and sound disruption budgets."""
+
+    schedulers: tuple[str, ...]
+
+    def default(self, request: Request) -> None:
+        """Turn the priority class into a number, as Kubernetes's own admission does."""
+        spec = request.obj.get("spec")
+        if isinstance(spec, dict) and spec.get("priority") is None:
+            name = spec.get("priorityClassName") or ""
+            value = priority_of(name, request.reader) if isinstance(name, str) else None
+            if value is not None:
+                spec["priority"] = value
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """On create only: what may change in a pod is metadata and status."""
+        if request.operation != "CREATE":
+            return []
+        shape = check_shape(PodShape, request.obj)
+        pod = prune(request.obj, shape)
+        found = Faults()
+        meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+        name = meta.get("name") or (meta.get("generateName") or "") + "xxxxx"
+        if not is_dns_subdomain(name):
+            found.add("/metadata/name", f"{name!r} is no pod name: {SUBDOMAIN_ADVICE}", "format")
+        check_labels(meta, "/metadata", found)
+        check_pod_spec(spec, "/spec", found)
+        cls = spec.get("priorityClassName") or ""
+        if cls and priority_of(cls, request.reader) is None:
+            found.add("/spec/priorityClassName", f"there is no priority class {cls!r}: create it or name another", "not_found")
+        if spec.get("schedulerName") in self.schedulers:
+            _check_budget(meta.get("annotations") or {}, found)
+        return [*shape, *(fault for fault in found if not under(fault.pointer, shape))]
+
+
+def _check_budget(annotations: dict[str, str], faults: Faults) -> None:
+    given = [key for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE) if key in annotations]
+    if len(given) == 2:
+        faults.add(pointer("metadata", "annotations", given[1]), f"stands beside {given[0]}: give one of the two", "conflict")
+    for key in given:
+        if not _BUDGET.fullmatch(annotations[key]):
+            where = pointer("metadata", "annotations", key)
+            faults.add(where, f"{annotations[key]!r} is no budget: write a whole number above 0, or 1% to 99%", "format")
+
+
+@dataclass(frozen=True)
+class CommandRules:
+    """Commands: a known action for a Job or a Queue."""
+
+    def default(self, request: Request) -> None:
+        """Nothing to fill in."""
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """The action must be one that its target knows."""
+        if request.operation != "CREATE":
+            return []
+        faults = Faults(check_shape(CommandShape, request.obj))
+        if not faults:
+            kind, action = request.obj["target"]["kind"], request.obj["action"]
+            known = [*Action] if kind == "Job" else [*QUEUE_ACTIONS]
+            if action not in known:
+                faults.add("/action", f"{action!r} is no action of a {kind}: write one of {', '.join(known)}", "choice")
+        return faults
+
+
+@dataclass(frozen=True)
+class PriorityClassRules:
+    """Priority classes: users' values end at a thousand million, one default, and a value for life."""
+
+    def default(self, request: Request) -> None:
+        """A class preempts unless it says otherwise."""
+        if request.obj.get("preemptionPolicy") is None:
+            request.obj["preemptionPolicy"] = "PreemptLowerPriority"
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault."""
+        if request.operation == "DELETE":
+            return []
+        obj, old = request.obj, request.old
+        faults = Faults(check_shape(PriorityClassShape, obj))
+        name = (obj.get("metadata") or {}).get("name") or ""
+        if not is_dns_subdomain(name):
+            faults.add("/metadata/name", f"{name!r} is no name: {SUBDOMAIN_ADVICE}", "format")
+        if faults:
+            return faults
+        if name.startswith("system-") and obj["value"] != SYSTEM_CLASSES.get(name):
+            faults.add("/metadata/name", "names that begin with 'system-' are Kubernetes's own", "forbidden")
+        elif obj["value"] > HIGHEST_USER_PRIORITY and name not in SYSTEM_CLASSES:
+            faults.add("/value", f"must be {HIGHEST_USER_PRIORITY} or less: what is above is the system's", "range")
+        if old is not None and (old["value"], old.get("preemptionPolicy")) != (obj["value"], obj.get("preemptionPolicy")):
+            faults.add("/value", "value and preemptionPolicy cannot change: make a new class", "immutable")
+        others = [c["metadata"]["name"] for c in request.reader.list(PRIORITY_CLASS).items if c.get("globalDefault")]
+        if obj.get("globalDefault") and (taken := [other for other in others if other != name]):
+            faults.add("/globalDefault", f"{taken[0]} is the default already: only one can be", "conflict")
+        return faults

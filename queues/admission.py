@@ -1,0 +1,175 @@
+"""What a Queue is given and refused (reference 1.13): amounts, the tree, and the built-in queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.admission import Request
+from cluster.errors import FieldError, Forbidden
+from cluster.faults import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune, under
+from cluster.kinds import QUEUE
+from cluster.port import Obj
+from cluster.quantities import format_units, is_counted, parse_quantity, to_units
+from queues.hierarchy import check_hierarchy, default_hierarchy
+from queues.shapes import QueueShape
+from queues.tree import BUILT_IN, ROOT, Tree, parent_of
+
+MAX_DEPTH = 5
+"""Levels below root."""
+
+_AMOUNTS = ("capability", "deserved", "guarantee")
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+@dataclass(frozen=True)
+class QueueRules:
+    """Admission of Queues."""
+
+    def default(self, request: Request) -> None:
+        """`reclaimable` true, weight 1, and `root/` before an annotated path that lacks it."""
+        default_hierarchy(request.obj)
+        spec = request.obj.setdefault("spec", {})
+        if isinstance(spec, dict):
+            if spec.get("reclaimable") is None:
+                spec["reclaimable"] = True
+            if spec.get("weight") in (None, 0):
+                spec["weight"] = 1
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault of the queue by itself and in its tree. Raises Forbidden for a delete that may not be."""
+        name = request.obj["metadata"].get("name", "")
+        queues = request.reader.list(QUEUE).items
+        if request.operation == "DELETE":
+            _check_delete(name, Tree(queues))
+            return []
+        shape = check_shape(QueueShape, request.obj)
+        queue = prune(request.obj, shape)
+        found = Faults()
+        spec = queue.get("spec") or {}
+        if request.operation == "CREATE" and not is_dns_subdomain(name):
+            found.add("/metadata/name", f"{name!r} is no queue name: {SUBDOMAIN_ADVICE}", "format")
+        _check_amounts(spec, found)
+        _check_state(queue, found)
+        check_hierarchy(queue, queues, found)
+        old = request.old
+        tree = Tree([*(other for other in queues if other["metadata"]["name"] != name), queue])
+        if old is None or parent_of(old) != parent_of(queue):
+            _check_parent(queue, tree, found)
+        if old is not None and name == ROOT:
+            _check_root(queue, old, found)
+        elif not found and (old is None or _place_or_amounts_changed(queue, old)):
+            _check_tree(queue, tree, found)
+        return [*shape, *(fault for fault in found if not under(fault.pointer, shape))]
+
+
+def amounts(queue: Obj, field: str) -> dict[str, Any]:
+    """A queue's `capability`, `deserved` or `guarantee` as it is written: resource to quantity."""
+    spec = queue.get("spec") or {}
+    return (spec.get("guarantee") or {}).get("resource") or {} if field == "guarantee" else spec.get(field) or {}
+
+
+def _units(queue: Obj, field: str) -> dict[str, int]:
+    return {name: to_units(name, quantity) for name, quantity in amounts(queue, field).items() if is_counted(name)}
+
+
+def _place(field: str, resource: str) -> str:
+    return pointer("spec", *(("guarantee", "resource") if field == "guarantee" else (field,)), resource)
+
+
+def _check_amounts(spec: dict[str, Any], faults: Faults) -> None:
+    """guarantee ≤ deserved ≤ capability, in whole numbers where the resource has no parts."""
+    lists = {field: amounts({"spec": spec}, field) for field in _AMOUNTS}
+    for field, resources in lists.items():
+        for name, quantity in resources.items():
+            if name not in _NATIVE and not name.startswith("hugepages-") and parse_quantity(quantity) % 1:
+                faults.add(_place(field, name), f"{quantity} is not whole: {name} is handed out in whole numbers", "format")
+    for name, quantity in lists["guarantee"].items():
+        deserved = lists["deserved"].get(name)
+        if deserved is None or parse_quantity(deserved) < parse_quantity(quantity):
+            said = "missing" if deserved is None else str(deserved)
+            faults.add(_place("deserved", name), f"is {said} and must be at least the guarantee of {quantity}", "range")
+    for name, quantity in lists["deserved"].items():
+        cap = lists["capability"].get(name)
+        if cap is not None and parse_quantity(quantity) > parse_quantity(cap):
+            faults.add(_place("deserved", name), f"{quantity} is above the capability of {cap}: at most that much", "range")
+
+
+def _check_state(queue: Obj, faults: Faults) -> None:
+    state = (queue.get("status") or {}).get("state") or "Open"
+    if state not in ("Open", "Closed"):
+        faults.add("/status/state", f"the queue is {state}: it can be changed when it is Open or Closed", "closed")
+
+
+def _check_parent(queue: Obj, tree: Tree, faults: Faults) -> None:
+    name, above = queue["metadata"]["name"], parent_of(queue)
+    where = "/spec/parent"
+    if above in ("", ROOT):
+        return
+    if above == name:
+        faults.add(where, "a queue cannot be its own parent", "cycle")
+    elif above not in tree.queues:
+        faults.add(where, f"there is no queue {above!r}: create it first or name another", "not_found")
+    elif any(below["metadata"]["name"] == above for below in tree.descendants(name)):
+        faults.add(where, f"{above!r} lies below this queue: a parent cannot", "cycle")
+    elif (depth := 1 + sum(1 for _ in tree.ancestors(name))) > MAX_DEPTH:
+        faults.add(where, f"puts the queue {depth} levels below root: at most {MAX_DEPTH}", "range")
+    elif len(tree.children(above)) == 1 and (pods := _allocated_pods(tree.queues[above])):  # its one child is this queue
+        faults.add(where, f"{above!r} runs {pods} pods of its own: a queue that holds queues cannot run pods", "conflict")
+
+
+def _allocated_pods(queue: Obj) -> int:
+    allocated = (queue.get("status") or {}).get("allocated") or {}
+    return int(parse_quantity(allocated.get("pods") or 0))
+
+
+def _place_or_amounts_changed(queue: Obj, old: Obj) -> bool:
+    return parent_of(queue) != parent_of(old) or any(amounts(queue, f) != amounts(old, f) for f in _AMOUNTS)
+
+
+def _check_root(queue: Obj, old: Obj, faults: Faults) -> None:
+    for field in _AMOUNTS:
+        if amounts(queue, field) != amounts(old, field):
+            faults.add(pointer("spec", field), "of root cannot be changed: set it on the queues below", "immutable")
+
+
+def _check_tree(queue: Obj, tree: Tree, faults: Faults) -> None:
+    """A queue fits into its parent beside its siblings, and its children fit into it."""
+    name, above = queue["metadata"]["name"], parent_of(queue)
+    for resource, amount in _units(queue, "capability").items():
+        for ancestor in tree.ancestors(name):
+            limit = _units(ancestor, "capability").get(resource, 0)
+            if limit:
+                if amount > limit:
+                    said, by = format_units(resource, limit), ancestor["metadata"]["name"]
+                    faults.add(_place("capability", resource), f"is above the {said} of {by}, which holds this queue", "range")
+                break
+        most = max((_units(below, "capability").get(resource, 0) for below in tree.descendants(name)), default=0)
+        if amount < most:
+            said = format_units(resource, most)
+            faults.add(_place("capability", resource), f"is below the {said} of a queue that it holds", "range")
+    for field in ("deserved", "guarantee"):
+        if above != ROOT and above in tree.queues:
+            _check_sum(tree.queues[above], field, tree, faults, "with its siblings this queue asks", "has")
+        if tree.children(name):
+            _check_sum(queue, field, tree, faults, "the queues below ask", "would have")
+
+
+def _check_sum(parent: Obj, field: str, tree: Tree, faults: Faults, who: str, has: str) -> None:
+    name, limits = parent["metadata"]["name"], _units(parent, field)
+    total: dict[str, int] = {}
+    for child in tree.children(name):
+        for resource, amount in _units(child, field).items():
+            total[resource] = total.get(resource, 0) + amount
+    for resource, amount in total.items():
+        limit = limits.get(resource, 0)
+        if amount > limit:
+            asked, there = format_units(resource, amount), format_units(resource, limit)
+            faults.add(_place(field, resource), f"{who} {asked} {resource} ({field}), and {name} {has} {there}", "range")
+
+
+def _check_delete(name: str, tree: Tree) -> None:
+    if name in BUILT_IN:
+        raise Forbidden(f"queue {name} is built in and cannot be deleted")
+    if children := [child["metadata"]["name"] for child in tree.children(name)]:
+        raise Forbidden(f"queue {name} holds {len(children)} queues ({', '.join(children)}): delete or move them first")
