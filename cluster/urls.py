@@ -1,8 +1,13 @@
-"""Where the pages of this app are found."""
+"""The pages of nodes and GPUs."""
 
-from __future__ import annotations
+from django.urls import path
 
-from typing import Any
+from cluster import views
 
 app_name = "cluster"
-urlpatterns: list[Any] = []
+urlpatterns = [
+    path("gpus/", views.gpus, name="gpus"),
+    path("nodes/", views.node_list, name="nodes"),
+    path("nodes/<str:name>/", views.node_page, name="node"),
+    path("nodes/<str:name>/panel/", views.node_panel, name="node_panel"),
+]

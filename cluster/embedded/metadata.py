@@ -1,0 +1,130 @@
+"""The rules of `metadata` that the API server enforces for every kind, and the fields that only it may set."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cluster.errors import FieldError
+from cluster.kinds import NAMESPACE, SERVICE, Kind
+from cluster.port import Obj
+from cluster.selectors import is_label_key, is_label_value
+
+SYSTEM_FIELDS = (
+    "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+)  # fmt: skip
+_USER_FIELDS = (
+    "name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "managedFields",
+)  # fmt: skip
+_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SERVICE_LABEL = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(?:\.{_LABEL.pattern})*")
+_ANNOTATIONS_LIMIT = 256 * 1024
+_REFERENCE = ("apiVersion", "kind", "name", "uid")
+
+
+def is_dns_label(text: str) -> bool:
+    """At most 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit."""
+    return _LABEL.fullmatch(text) is not None
+
+
+def is_dns_subdomain(text: str) -> bool:
+    """DNS labels joined by dots, at most 253 characters."""
+    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def user_metadata(metadata: Any) -> dict[str, Any]:
+    """The fields of `metadata` that a client decides about; the others, and empty ones, are left out."""
+    return {field: metadata[field] for field in _USER_FIELDS if metadata.get(field) not in (None, "", {}, [])}
+
+
+def metadata_faults(kind: Kind, obj: Obj) -> list[FieldError]:
+    """Every fault in an object's metadata."""
+    metadata = obj["metadata"]
+    faults = _name_faults(kind, metadata.get("name"))
+    if kind.namespaced and not _is_text(metadata.get("namespace"), _LABEL):
+        faults.append(FieldError("/metadata/namespace", f"{metadata.get('namespace')!r} is no namespace: {_LABEL_RULE}"))
+    faults += _map_faults("labels", metadata.get("labels"))
+    faults += _map_faults("annotations", metadata.get("annotations"))
+    faults += _finalizer_faults(metadata.get("finalizers"))
+    faults += _owner_faults(metadata.get("ownerReferences"))
+    return faults
+
+
+_LABEL_RULE = "at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+_KEY_RULE = "[prefix/]name, the name of at most 63 letters, digits, '-', '_', '.'"
+_SUBDOMAIN_RULE = "at most 253 lower-case letters, digits, '-' and '.', every part beginning and ending with a letter or digit"
+
+
+def _is_text(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _name_faults(kind: Kind, name: Any) -> list[FieldError]:
+    if not name:
+        return [FieldError("/metadata/name", "a name (or a generateName) is required", "required")]
+    if kind == NAMESPACE:
+        right, rule = _is_text(name, _LABEL), _LABEL_RULE
+    elif kind == SERVICE:
+        right, rule = (
+            _is_text(name, _SERVICE_LABEL),
+            f"{_LABEL_RULE}, the first a letter",
+        )
+    else:
+        right, rule = isinstance(name, str) and is_dns_subdomain(name), _SUBDOMAIN_RULE
+    return [] if right else [FieldError("/metadata/name", f"{name!r} is no name of a {kind.kind}: {rule}")]
+
+
+def _map_faults(what: str, found: Any) -> list[FieldError]:
+    pointer = f"/metadata/{what}"
+    if found is None:
+        return []
+    if not isinstance(found, dict):
+        return [FieldError(pointer, f"{what} are a mapping of text to text")]
+    faults = []
+    for key, value in found.items():
+        here = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+        if not is_label_key(key.lower() if what == "annotations" else key):
+            faults.append(
+                FieldError(here, f"{key!r} is no key: [prefix/]name, the name at most 63 letters, digits, '-', '_', '.'")
+            )
+        if not isinstance(value, str):
+            faults.append(FieldError(here, f"must be text, not {_json_name(value)}: put it in quotes"))
+        elif what == "labels" and not is_label_value(value):
+            faults.append(FieldError(here, f"{value!r} is no label value: at most 63 letters, digits, '-', '_', '.'"))
+    if not faults and what == "annotations" and sum(len(k) + len(v) for k, v in found.items()) > _ANNOTATIONS_LIMIT:
+        faults.append(FieldError(pointer, f"annotations have at most {_ANNOTATIONS_LIMIT} characters together", "too_long"))
+    return faults
+
+
+def _json_name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    names = {int: "a number", float: "a number", dict: "a mapping", list: "a list"}
+    return names.get(type(value), "null")
+
+
+def _finalizer_faults(found: Any) -> list[FieldError]:
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        return [FieldError("/metadata/finalizers", "finalizers are a list of names")]
+    return [
+        FieldError(f"/metadata/finalizers/{i}", f"{name!r} is no finalizer: [prefix/]name")
+        for i, name in enumerate(found)
+        if not (isinstance(name, str) and is_label_key(name))
+    ]
+
+
+def _owner_faults(found: Any) -> list[FieldError]:
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        return [FieldError("/metadata/ownerReferences", "ownerReferences are a list")]
+    faults = []
+    for i, owner in enumerate(found):
+        missing = [f for f in _REFERENCE if not (isinstance(owner, dict) and isinstance(owner.get(f), str) and owner[f])]
+        faults += [FieldError(f"/metadata/ownerReferences/{i}/{f}", "is required and is text", "required") for f in missing]
+    if not faults and sum(1 for owner in found if owner.get("controller") is True) > 1:
+        faults.append(FieldError("/metadata/ownerReferences", "only one owner can be the controller"))
+    return faults
