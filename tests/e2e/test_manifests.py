@@ -30,12 +30,14 @@ def documents(name: str) -> list[dict]:
     ]
 
 
-VALID = [r["file"] for r in rows() if not r["file"].startswith("invalid-") and documents(r["file"])]
 INVALID = {
+    # One volume names no claim and another names two: Volcano's own webhook refuses this guide's example as well.
+    "job-preemptable-cooldown.yaml": "/spec/volumes/0/volumeClaimName",
     "invalid-duplicate-policy-event.yaml": "/spec/policies/1/event",
     "invalid-duplicate-task-name.yaml": "/spec/tasks/1/name",
     "invalid-min-available.yaml": "/spec/minAvailable",
 }
+VALID = [r["file"] for r in rows() if r["file"] not in INVALID and documents(r["file"])]
 
 
 def make_what_it_names(client: httpx.Client, objects: list[dict]) -> None:
@@ -86,4 +88,5 @@ def test_an_invalid_manifest_is_refused_at_the_right_field(server: Server, name:
         assert answer.status_code == 422
         assert answer.headers["content-type"].startswith("application/problem+json")
         assert INVALID[name] in [error["pointer"] for error in answer.json()["errors"]]
-        assert client.get("/jobs/default/test-job-webhook-disallow").status_code == 404
+        for obj in documents(name):
+            assert client.get(f"/jobs/default/{obj['metadata']['name']}").status_code == 404
