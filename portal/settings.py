@@ -83,7 +83,7 @@ def _database(name: str) -> dict[str, object]:
                 "transaction_mode": "IMMEDIATE",
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-64000;",
             },
-            "TEST": {"NAME": DATA_DIR / f"test-{name}.sqlite3"},
+            "TEST": {"NAME": DATA_DIR / f"test-{name}.sqlite3", "DEPENDENCIES": []},
         }
     parts = urlsplit(url)
     return {

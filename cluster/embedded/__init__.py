@@ -1,0 +1,1 @@
+"""The cluster inside this process: objects in memory and in a table, watches, and a simulated kubelet."""
