@@ -6,7 +6,7 @@ it can hold, both int64 in smallest units and of any one shape. Scores are int64
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,16 +93,19 @@ def image_name(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def image_locality(images: Iterable[str], on_nodes: Sequence[Mapping[str, int]]) -> Ints:
-    """How much of a pod's images (one entry a container) is there already; `on_nodes` maps image names to bytes.
+def image_locality(images: Sequence[str], on_nodes: Sequence[Mapping[str, int]]) -> Ints:
+    """How much of a pod's images is there already: `images` has one entry a container, init containers included.
 
-    The size of each image counts by the share of nodes that have it, so that one warm node is not overrun.
+    `on_nodes` maps image names to bytes, a node each. An image counts by the share of nodes that have it, so that one
+    warm node is not overrun.
     """
     total = len(on_nodes)
     held: Ints = np.zeros(total, dtype=np.int64)
+    if not images:
+        return held
     for image in map(image_name, images):
         rows = [row for row, there in enumerate(on_nodes) if image in there]
         if rows:
             held[rows] += [int(on_nodes[row][image] * (len(rows) / total)) for row in rows]
-    held = np.clip(held, _IMAGE_LEAST, _IMAGE_MOST)
-    return MAX_SCORE * (held - _IMAGE_LEAST) // (_IMAGE_MOST - _IMAGE_LEAST)
+    most = _IMAGE_MOST * len(images)
+    return MAX_SCORE * (np.clip(held, _IMAGE_LEAST, most) - _IMAGE_LEAST) // (most - _IMAGE_LEAST)

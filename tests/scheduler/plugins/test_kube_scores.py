@@ -82,9 +82,10 @@ def test_an_image_without_a_tag_is_the_latest(image: str, name: str) -> None:
 def test_image_locality_counts_size_by_how_many_nodes_have_it() -> None:
     mib = 1 << 20
     nodes = [{"a:latest": 500 * mib, "b:1": 300 * mib}, {"a:latest": 500 * mib}, {}, {"c:1": 4000 * mib}]
-    # a is on 2 of 4 nodes: 250 MiB; b on 1 of 4: 75 MiB. 100·(325−23)/977 = 30, 100·(250−23)/977 = 23.
-    assert scores.image_locality(["a", "b:1"], nodes).tolist() == [30, 23, 0, 0]
-    assert scores.image_locality(["c:1"], nodes).tolist() == [0, 0, 0, 100], "1000 MiB is where it ends"
+    # a is on 2 of 4 nodes: 250 MiB; b on 1 of 4: 75 MiB. Two containers, so 100·(325−23)/1977 = 15, 100·(250−23)/1977 = 11.
+    assert scores.image_locality(["a", "b:1"], nodes).tolist() == [15, 11, 0, 0]
+    assert scores.image_locality(["a"], nodes).tolist() == [23, 23, 0, 0], "100·(250−23)/977"
+    assert scores.image_locality(["c:1"], nodes).tolist() == [0, 0, 0, 100], "1000 MiB a container is where it ends"
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 6), min_size=1, max_size=6))

@@ -1,0 +1,77 @@
+"""overcommit: how much work may be admitted beyond what the cluster can hold at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.plugin import Answer, Vote
+from scheduler.framework.registry import plugin
+from scheduler.model.jobs import JobInfo
+from scheduler.model.resources import PODS, Dimensions, Ints
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+_FACTOR = 1.2
+
+
+@plugin
+class Overcommit:
+    """Admits while what waits fits into factor × total − used, on the dimensions that a job asks for."""
+
+    name: ClassVar[str] = "overcommit"
+    _dims: Dimensions
+    _budget: Ints
+    _waiting: Ints
+
+    def __init__(self, arguments: Arguments) -> None:
+        factor = arguments.number("overcommit-factor", _FACTOR)
+        self._factor = factor if factor >= 1 else _FACTOR
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._dims = ssn.dims
+        # Exact comparison of whole units with a float budget is comparison with its floor.
+        budget = np.floor(ssn.total.values * self._factor - ssn.nodes.used.sum(axis=0))
+        self._budget = np.clip(budget, -(2.0**62), 2.0**62).astype(np.int64)
+        self._waiting = np.zeros(ssn.dims.width, np.int64)
+        for job in ssn.jobs.values():
+            if job.phase in ("Inqueue", "Running"):
+                charged = job.inqueue_full()
+                if charged is not None:
+                    self._waiting += charged
+        ssn.add_enqueueable(self.name, self.admits)
+        ssn.add_enqueued(self.name, self.charge)
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Nothing to write."""
+
+    def admits(self, job: JobInfo) -> Answer:
+        """Whether the job's minResources still fit into the budget."""
+        if job.min_resources is None:
+            return Vote.PERMIT
+        asked = job.min_resources.values
+        over = (asked > 0) & (self._waiting + asked > self._budget)
+        over[PODS] = False
+        if not over.any():
+            return Vote.PERMIT
+        place = int(over.argmax())
+        free = int(self._budget[place] - self._waiting[place])
+        return Verdict(
+            Stage.ADMISSION,
+            Code.OVERCOMMIT,
+            queue=job.queue,
+            resource=self._dims.names[place],
+            asked=int(asked[place]),
+            free=free,
+            short=int(asked[place]) - free,
+            limit=int(self._budget[place]),
+        )
+
+    def charge(self, job: JobInfo) -> None:
+        """The job was admitted."""
+        if job.min_resources is not None and job.impossible is None:
+            self._waiting += job.enqueue_charge()

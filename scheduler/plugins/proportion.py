@@ -1,0 +1,275 @@
+"""proportion: the cluster is divided among queues by weight, within what each asks for, may have and is guaranteed.
+
+Only queues that have jobs are divided among; an idle queue lends everything but its guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.plugin import UNLIMITED, Answer, Event, Vote
+from scheduler.framework.record import QueueShare
+from scheduler.framework.registry import plugin
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.queues import QueueInfo
+from scheduler.model.resources import CPU, EPSILON, MEMORY, PODS, Floats, Ints, is_empty, less_equal, positive
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+_OPEN_ENDED = np.iinfo(np.int64).max
+
+
+class _Standing:
+    """One queue in this session: what it may have at most (`real`), holds, asks, has admitted, and deserves.
+
+    `elastic` is what its jobs hold beyond their minimum, which can be reclaimed.
+    """
+
+    def __init__(self, queue: QueueInfo, real: Ints) -> None:
+        self.queue, self.real = queue, real
+        width = len(real)
+        jobs = list(queue.jobs.values())
+        self.allocated: Ints = _sum([job.allocated for job in jobs], width)
+        self.request: Ints = _sum([job.requested for job in jobs], width)
+        charged = [job.inqueue() for job in jobs if job.min_resources is not None and job.phase in ("Inqueue", "Running")]
+        self.inqueue: Ints = _sum([charge for charge in charged if charge is not None], width)
+        self.elastic: Ints = _sum([job.elastic() for job in jobs if job.ready_count()], width)
+        self.deserve(np.zeros(width))
+
+    def deserve(self, deserved: Floats) -> None:
+        """Set what the queue deserves. Amounts are whole, so they keep within it as they keep within its floor."""
+        self.deserved = deserved
+        self.ceiling: Ints = np.floor(deserved).astype(np.int64)
+        self._counted = np.flatnonzero(deserved >= EPSILON)
+        self._changed()
+
+    def take(self, amount: Ints) -> None:
+        """More (or, negative, less) is held."""
+        self.allocated = self.allocated + amount
+        self._changed()
+
+    def _changed(self) -> None:
+        self._share: float | None = None
+        self._left: list[int] | None = None
+
+    @property
+    def share(self) -> float:
+        """The largest part of anything deserved that is held."""
+        if self._share is None:
+            counted = self._counted
+            self._share = float((self.allocated[counted] / self.deserved[counted]).max(initial=0.0))
+        return self._share
+
+    @property
+    def left(self) -> list[int]:
+        """What may still be taken, a number a dimension; negative where more is held than deserved."""
+        if self._left is None:
+            self._left = (self.ceiling - self.allocated).tolist()
+        return self._left
+
+
+def _sum(vectors: Sequence[Ints], width: int) -> Ints:
+    return np.array(vectors).sum(axis=0) if vectors else np.zeros(width, np.int64)
+
+
+def water_fill(total: Floats, weights: Ints, real: Ints, request: Ints, guarantee: Ints) -> Floats:
+    """What each queue deserves of `total` `[dimensions]`; the others are a row a queue, `weights` a number a queue.
+
+    Rounds: what remains is given by weight to those who are not content, cut to their real capability and request,
+    raised to their guarantee; what was cut off remains for the next round.
+    """
+    deserved: Floats = np.zeros(request.shape)
+    hungry = np.ones(len(weights), np.bool_)
+    remaining = total
+    while (weight := int(weights[hungry].sum())) > 0:
+        before = deserved[hungry]
+        after = before + remaining * (weights[hungry] / weight)[:, np.newaxis]
+        after = np.maximum(np.minimum(np.minimum(after, real[hungry]), request[hungry]), guarantee[hungry])
+        deserved[hungry] = after
+        content = (request[hungry] < after + EPSILON).all(axis=1) | (after == before).all(axis=1)
+        change = after - before
+        given, returned = np.maximum(change, 0).sum(axis=0), np.maximum(-change, 0).sum(axis=0)
+        left = np.maximum(remaining + returned - given, 0)
+        hungry[np.flatnonzero(hungry)[content]] = False
+        if is_empty(left) or bool((left == remaining).all()):
+            break
+        remaining = left
+    return deserved
+
+
+@plugin
+class Proportion:
+    """Flat fair shares of queues by weight."""
+
+    name: ClassVar[str] = "proportion"
+    _ssn: Session
+    _standings: dict[str, _Standing]
+
+    def __init__(self, arguments: Arguments) -> None:
+        """proportion has no arguments."""
+        self._asked: dict[TaskClass, list[tuple[int, int]]] = {}
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        width = ssn.dims.width
+        guaranteed = _sum([queue.guarantee.values for queue in ssn.queues.values()], width)
+        lendable = positive(ssn.total.values - guaranteed)
+        busy = sorted((queue for queue in ssn.queues.values() if queue.jobs), key=lambda queue: (queue.creation, queue.name))
+        self._standings = {queue.name: _Standing(queue, real_capability(queue, lendable)) for queue in busy}
+        self._divide(list(self._standings.values()))
+        ssn.add_queue_order(self.name, lambda queue: (-queue.priority, self.share(queue)))
+        ssn.add_overused(self.name, self.overused)
+        ssn.add_allocatable(self.name, self.room, self.refusal)
+        ssn.add_preemptive(self.name, lambda queue, task: self.room(queue, task.cls) > 0)
+        ssn.add_reclaimable(self.name, self.victims)
+        ssn.add_enqueueable(self.name, self.admits)
+        ssn.add_enqueued(self.name, self.charge)
+        ssn.add_handlers(self._allocated, self._deallocated)
+
+    def _divide(self, standings: list[_Standing]) -> None:
+        if not standings:
+            return
+        deserved = water_fill(
+            self._ssn.total.values.astype(np.float64),
+            np.array([standing.queue.weight for standing in standings], np.int64),
+            np.array([standing.real for standing in standings]),
+            np.array([standing.request for standing in standings]),
+            np.array([standing.queue.guarantee.values for standing in standings]),
+        )
+        for standing, amount in zip(standings, deserved):
+            standing.deserve(amount)
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Say how every queue stands; one without jobs holds nothing and deserves nothing now."""
+        units = ssn.dims.units
+        for name in ssn.queues:
+            at = self._standings.get(name)
+            ssn.queue_shares[name] = (
+                QueueShare(at.share, units(at.allocated), units(at.ceiling), units(at.request), units(at.inqueue))
+                if at is not None
+                else QueueShare()
+            )
+
+    # -- shares --------------------------------------------------------------------------------------------------------
+
+    def share(self, queue: QueueInfo) -> float:
+        """A queue's share of what it deserves; 0 without jobs."""
+        standing = self._standings.get(queue.name)
+        return standing.share if standing is not None else 0.0
+
+    def deserved(self, queue: QueueInfo) -> dict[str, float]:
+        """What a queue deserves, by resource."""
+        return dict(zip(self._ssn.dims.names, self._standings[queue.name].deserved.tolist()))
+
+    def overused(self, queue: QueueInfo) -> Verdict | None:
+        """Nothing deserved is left in any dimension; one dimension above deserved alone is not overuse."""
+        at = self._standings.get(queue.name)
+        if at is None or not less_equal(at.deserved, at.allocated):
+            return None
+        place = int(np.argmax(at.allocated - at.deserved))
+        held, limit = int(at.allocated[place]), int(at.ceiling[place])
+        resource = self._ssn.dims.names[place] if place < len(self._ssn.dims.names) else ""
+        return Verdict(
+            Stage.QUEUE_LIMIT, Code.QUEUE_OVERUSED, queue.name, resource=resource, free=max(limit - held, 0), limit=limit
+        )
+
+    # -- taking ----------------------------------------------------------------------------------------------------------
+
+    def room(self, queue: QueueInfo, cls: TaskClass) -> int:
+        """How many more tasks of the class keep the queue within deserved on every dimension that they ask for."""
+        at = self._standings.get(queue.name)
+        if at is None or not queue.is_open:
+            return 0
+        left = at.left
+        return max(0, min((left[place] // amount for place, amount in self._terms(cls)), default=UNLIMITED))
+
+    def _terms(self, cls: TaskClass) -> list[tuple[int, int]]:
+        """Dimension and amount of everything a class asks for, pods apart."""
+        found = self._asked.get(cls)
+        if found is None:
+            places = np.flatnonzero(cls.request > 0).tolist()
+            found = self._asked[cls] = [(place, int(cls.request[place])) for place in places if place != PODS]
+        return found
+
+    def refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict:
+        """The dimension that leaves no room: the queue's own limit where that is what it deserves, else its fair share."""
+        at = self._standings.get(queue.name)
+        if at is None or not queue.is_open:
+            return Verdict(Stage.QUEUE_LIMIT, Code.QUEUE_CLOSED, queue.name)
+        place, asked = min(self._terms(cls), key=lambda term: at.left[term[0]] - term[1])
+        free, limit = at.left[place], int(at.ceiling[place])
+        code = Code.QUEUE_CAPABILITY if limit >= at.real[place] else Code.QUEUE_DESERVED
+        return self._short(Stage.QUEUE_LIMIT, code, queue.name, place, asked, free, limit)
+
+    def _short(self, stage: Stage, code: Code, queue: str, place: int, asked: int, free: int, limit: int) -> Verdict:
+        name = self._ssn.dims.names[place]
+        return Verdict(stage, code, queue, resource=name, asked=asked, free=max(free, 0), short=asked - free, limit=limit)
+
+    def victims(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Candidates, in their order, of queues that still hold more than they deserve in some dimension."""
+        tally: dict[str, Ints] = {}
+        found = []
+        for task in candidates:
+            at = self._standings.get(task.job.queue) if task.job is not None else None
+            if at is None:
+                continue
+            held = tally.setdefault(at.queue.name, at.allocated)
+            if not less_equal(held, at.deserved):
+                tally[at.queue.name] = held - task.request
+                found.append(task)
+        return found
+
+    # -- admission -------------------------------------------------------------------------------------------------------
+
+    def admits(self, job: JobInfo) -> Answer:
+        """Whether minResources fits below the queue's real capability, beside what is held and admitted and must stay."""
+        at = self._standings[job.queue]
+        if not at.queue.is_open:
+            return Verdict(Stage.ADMISSION, Code.QUEUE_CLOSED, job.queue)
+        if job.min_resources is None:
+            return Vote.PERMIT
+        asked = job.min_resources.values
+        taken = at.allocated + at.inqueue - at.elastic
+        over = (asked > 0) & (asked + taken > at.real)
+        over[PODS] = False
+        if not over.any():
+            return Vote.PERMIT
+        place = int(over.argmax())
+        free, limit = int(at.real[place] - taken[place]), int(at.real[place])
+        return self._short(Stage.ADMISSION, Code.QUEUE_CAPABILITY, job.queue, place, int(asked[place]), free, limit)
+
+    def charge(self, job: JobInfo) -> None:
+        """The job was admitted."""
+        if job.min_resources is not None and job.impossible is None:
+            at = self._standings[job.queue]
+            at.inqueue = at.inqueue + job.enqueue_charge()
+
+    # -- events ----------------------------------------------------------------------------------------------------------
+
+    def _allocated(self, event: Event) -> None:
+        at = self._standings.get(event.job.queue) if event.job is not None else None
+        if at is not None:
+            at.take(event.total)
+
+    def _deallocated(self, event: Event) -> None:
+        at = self._standings.get(event.job.queue) if event.job is not None else None
+        if at is not None:
+            at.take(-event.total)
+
+
+def real_capability(queue: QueueInfo, lendable: Ints) -> Ints:
+    """The most that a queue can ever have: what no guarantee holds back and its own guarantee, below its capability.
+
+    In a capability a cpu or memory that is missing or 0 is no limit, and so is a missing scalar.
+    """
+    named = queue.capability.present.copy()
+    named[[CPU, MEMORY]] &= queue.capability.values[[CPU, MEMORY]] > 0
+    limit = np.where(named, queue.capability.values, _OPEN_ENDED)
+    real: Ints = np.minimum(lendable + queue.guarantee.values, limit)
+    return real
