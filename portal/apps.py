@@ -7,3 +7,9 @@ class PortalConfig(AppConfig):
     name = "portal"
     verbose_name = "Portal"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from cluster.projection import projected
+        from portal.live.publisher import publisher
+
+        projected.connect(publisher.offer, dispatch_uid="live")

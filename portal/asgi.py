@@ -1,9 +1,41 @@
-"""The ASGI application: pages and API over HTTP, the live channel over WebSocket."""
+"""The ASGI application: pages and API over HTTP, the live channel over WebSocket, and the publisher's loop."""
 
+from __future__ import annotations
+
+import asyncio
 import os
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+_pages = get_asgi_application()
 
-application = get_asgi_application()
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - Django must be set up first
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from django.urls import path  # noqa: E402
+
+from portal.limits import BodyLimit  # noqa: E402
+from portal.live.consumer import LiveConsumer  # noqa: E402
+from portal.live.hub import hub  # noqa: E402
+from portal.live.publisher import publisher  # noqa: E402
+
+
+async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
+    """Tie the publisher to the server's loop for as long as that runs."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            publisher.attach(asyncio.get_running_loop())
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            publisher.attach(None)
+            await hub().stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+_sockets = AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter([path("ws/live/", LiveConsumer.as_asgi())])))
+
+application = ProtocolTypeRouter({"http": BodyLimit(_pages), "websocket": _sockets, "lifespan": _lifespan})

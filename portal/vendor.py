@@ -68,7 +68,7 @@ class VendorFinder(BaseFinder):
         """Every file that is installed, with a storage that knows it by its public path."""
         storage = _Renamed(self._root)
         for name, source in FILES.items():
-            if (self._root / source).is_file() and not matches_patterns(name, ignore_patterns):
+            if (self._root / source).is_file() and not matches_patterns(name, ignore_patterns or ()):
                 yield name, storage
 
 

@@ -1,0 +1,172 @@
+"""The scheduler's sink: takes each cycle's record at once and writes it in a thread of its own.
+
+The scheduler never waits for the database. What piles up meanwhile is merged: the latest verdict of each gang, the latest
+shares, and every cycle that did something.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, connection
+
+from cluster.projection import notify, writing
+from jobs.models import Job, PodGroup
+from jobs.projection import MAY_WAIT
+from portal.models import Cycle
+from queues.projection import set_shares
+from queues.sampling import Sampler
+from scheduler.framework.explain import Verdict
+from scheduler.framework.record import CycleRecord, QueueShare
+
+log = structlog.get_logger(__name__)
+
+IDLE = timedelta(seconds=10)
+KEEP = 5000
+"""Rows of cycles that are kept."""
+PAUSE = 0.25
+"""Wall seconds between two writes, so that a fast scheduler is written in bulk."""
+
+
+class Sink:
+    """Callable with a CycleRecord from the scheduler's thread; `run` writes, in another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._records: list[CycleRecord] = []
+        self._verdicts: dict[str, Verdict | None] = {}
+        self._shares: dict[str, QueueShare] = {}
+        self._written: dict[str, dict[str, Any]] = {}
+        self._sampler = Sampler()
+        self._last_cycle: datetime | None = None
+        self._first = True
+        self._unpruned = 0
+
+    def __call__(self, record: CycleRecord) -> None:
+        """Take a record; returns at once."""
+        with self._lock:
+            self._verdicts |= record.verdicts
+            if record.queues:
+                self._shares = record.queues
+            if did_something(record) or not self._records:
+                self._records.append(record)
+        self._wake.set()
+
+    def run(self, stop: threading.Event) -> None:
+        """Write until told to stop, and once more then; what the database refuses now is tried again."""
+        try:
+            while not stop.is_set():
+                if self._wake.wait(0.5):
+                    self._wake.clear()
+                    self._write_or_keep()
+                    stop.wait(PAUSE)
+            self._write_or_keep()
+        finally:
+            connection.close()
+
+    def _write_or_keep(self) -> None:
+        try:
+            self.write()
+        except DatabaseError as error:
+            log.warning("decisions could not be written, and will be", error=str(error))
+            self._wake.set()
+
+    def write(self) -> None:
+        """Write what is waiting. Raises DatabaseError, and keeps it then."""
+        with self._lock:
+            records, self._records = self._records, []
+            verdicts, self._verdicts = self._verdicts, {}
+            shares = self._shares
+        try:
+            late = self._write_verdicts(verdicts)
+            columns = {name: _columns(share) for name, share in shares.items()}
+            if columns != self._written:
+                set_shares(columns)
+                self._written = columns
+            if records:
+                self._sampler.offer(columns, _at(records[-1]))
+            self._write_cycles(records)
+        except DatabaseError:
+            with self._lock:
+                self._records = records + self._records
+                self._verdicts = verdicts | self._verdicts
+            raise
+        with self._lock:
+            self._verdicts = late | self._verdicts
+
+    def _write_verdicts(self, verdicts: dict[str, Verdict | None]) -> dict[str, Verdict | None]:
+        """Verdicts onto jobs where they changed; those of gangs that the mirror has not shown yet, to be tried again."""
+        owners = _owners(verdicts)
+        new = {owners[key]: verdict for key, verdict in verdicts.items() if owners.get(key)}
+        with writing(Job):
+            jobs = Job.objects.filter(pk__in=new).only("uid", "phase", "deleted_at", "verdict", "verdict_stage")
+            changed = [job for job in jobs if _judge(job, new[job.uid])]
+            if self._first:  # what a scheduler before this one left behind
+                left = Job.objects.exclude(verdict=None).only("uid", "phase", "deleted_at", "verdict", "verdict_stage")
+                changed += [job for job in left if job.uid not in new and _judge(job, None)]
+                self._first = False
+            Job.objects.bulk_update(changed, ["verdict", "verdict_stage"], batch_size=500)
+            notify("jobs", (job.uid for job in changed))
+        return {key: verdict for key, verdict in verdicts.items() if verdict is not None and key not in owners}
+
+    def _write_cycles(self, records: list[CycleRecord]) -> None:
+        kept = []
+        for record in records:
+            if did_something(record) or self._last_cycle is None or _at(record) - self._last_cycle >= IDLE:
+                kept.append(_cycle(record))
+                self._last_cycle = _at(record)
+        Cycle.objects.bulk_create(kept, batch_size=500)
+        notify("scheduler", (str(cycle.number) for cycle in kept))
+        self._unpruned += len(kept)
+        if self._unpruned >= KEEP // 10:
+            oldest = Cycle.objects.order_by("-at", "-id").values_list("at", flat=True)[KEEP : KEEP + 1]
+            if oldest:
+                Cycle.objects.filter(at__lte=oldest[0]).delete()
+            self._unpruned = 0
+
+
+def did_something(record: CycleRecord) -> bool:
+    """Whether a cycle is worth keeping for itself."""
+    return bool(record.bound or record.evicted or record.verdicts)
+
+
+def _owners(keys: Any) -> dict[str, str]:
+    """The job of each gang by its key (empty: bare pods); gangs that are not projected yet are absent."""
+    names = {key.partition("/")[2] for key in keys}
+    rows = PodGroup.objects.filter(name__in=names).order_by("-deleted_at").values_list("namespace", "name", "job_uid")
+    return {f"{namespace}/{name}": job_uid for namespace, name, job_uid in rows}
+
+
+def _judge(job: Job, verdict: Verdict | None) -> bool:
+    """Set a job's verdict; whether that changed it. A job that waits for nothing any more keeps none."""
+    waits = verdict is not None and (job.deleted_at is None and job.phase in MAY_WAIT)
+    new = verdict.as_dict() if waits and verdict is not None else None
+    if job.verdict == new:
+        return False
+    job.verdict, job.verdict_stage = new, str(new["stage"]) if new else ""
+    return True
+
+
+def _columns(share: QueueShare) -> dict[str, Any]:
+    return {("share" if name == "share" else f"share_{name}"): value for name, value in asdict(share).items()}
+
+
+def _cycle(record: CycleRecord) -> Cycle:
+    return Cycle(
+        number=record.number,
+        at=_at(record),
+        milliseconds=record.milliseconds,
+        actions=record.actions,
+        considered=record.considered,
+        bound=record.bound,
+        evicted=record.evicted,
+    )
+
+
+def _at(record: CycleRecord) -> datetime:
+    return datetime.fromtimestamp(record.at, UTC)

@@ -1,0 +1,125 @@
+"""The WebSocket of one page: thin; what is sent, and when, is the hub's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from portal.live.hub import hub
+from portal.live.sessions import user_of
+
+SIGNED_OUT = 4401
+WRONG = 4400
+CHECK = 15.0
+"""Seconds between two looks at whether the session still holds."""
+QUEUE = 32
+"""Messages that wait for a slow browser before it is dropped to snapshots."""
+TOPICS = 16
+SHOWN = 500
+MISTAKES = 20
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """Takes `subscribe`, `unsubscribe` and `ping`; sends what its topics say. Nobody signed in: closed with 4401."""
+
+    async def connect(self) -> None:
+        self.user: Any = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._topics: set[str] = set()
+        self._behind: set[str] = set()
+        self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
+        self._mistakes = 0
+        await self.accept()
+        session = self.scope.get("session")
+        self._session = session.session_key if session else None
+        self._hub = hub()
+        self.user = await self._hub.run(lambda: user_of(self._session))
+        if self.user is None:
+            await self.close(SIGNED_OUT)
+            return
+        self._tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._watch_session())]
+
+    async def disconnect(self, code: int) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self.user is not None:
+            self._hub.leave(self)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self.user is None:
+            return
+        try:
+            message = orjson.loads(text_data or bytes_data or b"")
+        except orjson.JSONDecodeError:
+            message = None
+        match message:
+            case {"op": "ping"}:
+                await self.send(text_data='{"type":"pong"}')
+            case {"op": "subscribe", "topic": str(topic)} if wanted := _wanted(message):
+                await self._subscribe(topic, *wanted)
+            case {"op": "unsubscribe", "topic": str(topic)}:
+                self._topics.discard(topic)
+                self._hub.unsubscribe(self, topic)
+            case _:
+                await self._wrong("", 'send {"op": "subscribe" | "unsubscribe", "topic": …, "uids": […], "seq": number | null}')
+
+    async def _subscribe(self, topic: str, shown: list[str] | None, seq: int | None) -> None:
+        if topic not in self._topics and len(self._topics) >= TOPICS:
+            await self._wrong(topic, f"a page has at most {TOPICS} topics")
+            return
+        refusal = await self._hub.subscribe(self, topic, shown, seq)
+        if refusal:
+            await self._wrong(topic, refusal)
+        else:
+            self._topics.add(topic)
+
+    async def _wrong(self, topic: str, detail: str) -> None:
+        self._mistakes += 1
+        await self.send(text_data=orjson.dumps({"topic": topic[:64], "type": "error", "detail": detail}).decode())
+        if self._mistakes >= MISTAKES:
+            await self.close(WRONG)
+
+    def offer(self, topic: str, text: bytes) -> None:
+        """Queue a message; a browser that does not keep up loses what waits, and gets snapshots when it has caught up."""
+        if topic in self._behind:
+            return
+        try:
+            self._queue.put_nowait(text)
+        except asyncio.QueueFull:
+            while not self._queue.empty():
+                self._queue.get_nowait()
+            self._behind = set(self._topics)
+            self._queue.put_nowait(b"")
+
+    async def _write(self) -> None:
+        while True:
+            text = await self._queue.get()
+            if text:
+                await self.send(text_data=text.decode())
+            if self._behind and self._queue.empty():
+                behind, self._behind = self._behind, set()
+                for topic in behind:
+                    await self._hub.refresh(self, topic)
+
+    async def _watch_session(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK)
+            user = await self._hub.run(lambda: user_of(self._session))
+            if user is None:
+                await self.close(SIGNED_OUT)
+                return
+            self.user = user
+            for topic in self._hub.recheck(self):
+                self._topics.discard(topic)
+                await self._wrong(topic, "you may not see this any more")
+
+
+def _wanted(message: dict[str, Any]) -> tuple[list[str] | None, int | None] | None:
+    """The rows and the number that a subscription names, or None when they are not what they should be."""
+    shown, seq = message.get("uids"), message.get("seq")
+    fits = shown is None or (isinstance(shown, list) and len(shown) <= SHOWN and all(isinstance(uid, str) for uid in shown))
+    counts = seq is None or (isinstance(seq, int) and not isinstance(seq, bool))
+    return (shown, seq) if fits and counts else None

@@ -1,0 +1,174 @@
+"""What can be subscribed to: which changes concern a topic, and the rows it answers with.
+
+A topic's `load` runs in a thread, for one user, and asks the access policy; `uids=None` asks for all that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from cluster.access import policy
+from cluster.models import Event
+from cluster.rows import event_row
+from jobs.models import Job, PhaseChange, Pod
+from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
+from jobs.topology import gpu_rows
+from portal.models import Cycle
+from queues.models import Queue
+from queues.rows import queue_row
+
+Row = dict[str, Any]
+Uids = Collection[str] | None
+"""Names of rows; None means any number of them."""
+
+
+@dataclass
+class Answer:
+    """Rows by their name, and what else the message carries."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+class Topic:
+    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas.
+
+    A topic without rows carries its figures as extras.
+    """
+
+    action = "jobs.view"
+    interval = 0.25
+    has_rows = True
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        """Which of this topic's rows a notice is about: names, None for all of them, empty for none."""
+        raise NotImplementedError
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """The rows of these names that the user may see, or all."""
+        raise NotImplementedError
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        """The same, for a delta; a topic may leave out what did not change."""
+        return self.load(user, uids)
+
+
+class Plain(Topic):
+    """A topic whose rows are one kind of row, told by notices of its own name."""
+
+    def __init__(self, name: str, action: str, load: Callable[[Any, Uids], dict[str, Row]]) -> None:
+        self.name, self.action, self._load = name, action, load
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        return uids if topic == self.name else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        return Answer(self._load(user, uids))
+
+
+class JobsTopic(Plain):
+    """The job list: a page names the rows that it shows, so a snapshot without names is empty."""
+
+    def __init__(self) -> None:
+        super().__init__("jobs", "jobs.view", _jobs)
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        return Answer(self._load(user, uids if uids is not None else ()))
+
+
+def _jobs(user: Any, uids: Uids) -> dict[str, Row]:
+    found = policy().visible(user, Job.objects.filter(pk__in=uids or (), deleted_at=None)).only(*JOB_FIELDS)
+    return {job.uid: job_row(job) for job in found}
+
+
+def _queues(user: Any, names: Uids) -> dict[str, Row]:
+    found = policy().visible(user, Queue.objects.filter(deleted_at=None))
+    return {queue.name: queue_row(queue) for queue in (found if names is None else found.filter(name__in=names))}
+
+
+def _gpus(user: Any, names: Uids) -> dict[str, Row]:
+    return {row["node"]: row for row in gpu_rows(names)}
+
+
+def _cycles(user: Any, numbers: Uids) -> dict[str, Row]:
+    found = Cycle.objects.all()[:120] if numbers is None else Cycle.objects.filter(number__in=numbers)
+    columns = ("number", "milliseconds", "actions", "considered", "bound", "evicted")
+    return {str(c.number): {name: getattr(c, name) for name in columns} | {"at": c.at.isoformat()} for c in found}
+
+
+class JobTopic(Topic):
+    """One job: its row, and the pods, events and steps that changed."""
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self._pods: set[str] = set()
+        self._sent: dict[str, dict[str, bytes]] = {}
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        concerns = {"jobs": {self.uid}, "job": {self.uid}, "about": {self.uid} | self._pods}.get(topic, set())
+        return (self.uid,) if concerns and (uids is None or not concerns.isdisjoint(uids)) else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        job = policy().visible(user, Job.objects.filter(pk=self.uid)).only(*JOB_FIELDS, "deleted_at").first()
+        if job is None:
+            return Answer()
+        pods = {pod.uid: pod_row(pod) for pod in Pod.objects.filter(job_uid=self.uid)}
+        self._pods = set(pods)
+        events = Event.objects.filter(about_uid__in=[self.uid, *pods])[:200]
+        changes = PhaseChange.objects.filter(job_uid=self.uid)
+        extras = {
+            "pods": list(pods.values()),
+            "events": [event_row(event) for event in events],
+            "changes": [change_row(change) | {"uid": str(change.pk)} for change in changes],
+        }
+        return Answer({self.uid: job_row(job)}, extras)
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        answer = self.load(user, uids)
+        sent = self._sent.setdefault(policy().rights(user), {})
+        for name, rows in answer.extras.items():
+            answer.extras[name] = [row for row in rows if _is_new(sent, f"{name}/{row['uid']}", row)]
+        return answer
+
+
+def _is_new(sent: dict[str, bytes], key: str, row: Row) -> bool:
+    encoded = orjson.dumps(row)
+    new = sent.get(key) != encoded
+    sent[key] = encoded
+    return new
+
+
+class OverviewTopic(Topic):
+    """The headline numbers; they move with everything, so at most once a second."""
+
+    interval = 1.0
+    has_rows = False
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        return ("overview",) if topic in ("jobs", "topology", "queues") else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        from portal.figures import headline
+
+        return Answer(extras={"figures": headline(user).as_dict()})
+
+
+def make(name: str) -> Topic | None:
+    """The topic of a name, or None."""
+    if name.startswith("job:") and 5 <= len(name) <= 64:
+        return JobTopic(name.removeprefix("job:"))
+    maker = _TOPICS.get(name)
+    return maker() if maker else None
+
+
+_TOPICS: dict[str, Callable[[], Topic]] = {
+    "jobs": JobsTopic,
+    "queues": lambda: Plain("queues", "queues.view", _queues),
+    "topology": lambda: Plain("topology", "nodes.view", _gpus),
+    "scheduler": lambda: Plain("scheduler", "scheduler.view", _cycles),
+    "overview": OverviewTopic,
+}

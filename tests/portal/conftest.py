@@ -1,0 +1,103 @@
+"""Fixtures of the portal's tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from cluster.access import policy
+from portal.asgi import application
+from portal.live.hub import hub
+from portal.live.publisher import publisher
+
+
+@pytest.fixture(autouse=True)
+def _fast_passwords(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_policy():
+    policy.cache_clear()
+    yield
+    policy.cache_clear()
+
+
+@pytest.fixture
+def make_user(db) -> Callable[..., Any]:
+    """A user by name; `staff=True` for a cluster admin."""
+
+    def make(name: str = "ada", staff: bool = False) -> Any:
+        return get_user_model().objects.create_user(name, password="sesame open", is_staff=staff)
+
+    return make
+
+
+class Page(ApplicationCommunicator):
+    """A browser page's live connection (channels' own communicator wants daphne)."""
+
+    def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
+        scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
+        super().__init__(application, scope)
+
+    async def connect(self) -> bool:
+        await self.send_input({"type": "websocket.connect"})
+        return (await self.receive_output(3))["type"] == "websocket.accept"
+
+    async def disconnect(self) -> None:
+        if not self.future.done():
+            await self.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.wait(3)
+
+    async def say(self, text: str) -> None:
+        await self.send_input({"type": "websocket.receive", "text": text})
+
+    async def ask(self, op: str = "subscribe", **message: Any) -> None:
+        await self.say(json.dumps({"op": op} | message))
+
+    async def hear(self, topic: str = "", timeout: float = 3) -> dict[str, Any]:
+        """The next message, or the next of a topic."""
+        while True:
+            sent = await self.receive_output(timeout)
+            assert sent["type"] == "websocket.send", sent
+            message = json.loads(sent["text"])
+            if not topic or message.get("topic") == topic:
+                return message
+
+
+@pytest.fixture
+async def open_page(transactional_db) -> AsyncIterator[Callable[..., Any]]:
+    """Opens pages: `await open_page(user)`; the publisher and the hub live as long as the test."""
+    publisher.attach(asyncio.get_running_loop())
+    pages: list[Page] = []
+
+    async def open_it(user: Any = None, origin: str = "http://localhost") -> Page:
+        headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+        if user is not None:
+            headers.append((b"cookie", await _session(user)))
+        page = Page(headers)
+        pages.append(page)
+        return page
+
+    yield open_it
+    for page in pages:
+        await page.disconnect()
+    publisher.attach(None)
+    await hub().stop()
+    await database_sync_to_async(lambda: None)()
+
+
+@database_sync_to_async
+def _session(user: Any) -> bytes:
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()

@@ -1,0 +1,198 @@
+"""The live channel: who hears what, in which order, and how a page that was away catches up."""
+
+import asyncio
+
+import pytest
+from channels.db import database_sync_to_async
+from django.contrib.sessions.models import Session
+
+from cluster.projection import Batch, project_nodes
+from jobs.projection import project_jobs, project_pods
+from portal.live import consumer, feed
+from portal.live.feed import Feed
+from portal.live.hub import hub
+from portal.live.publisher import GATHER
+from portal.live.topics import JobsTopic
+from queues.projection import project as project_queues
+from tests.portal import objects as make
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.services, pytest.mark.asyncio]
+
+jobs = database_sync_to_async(lambda *found, **more: project_jobs(Batch(list(found), **more)))
+pods = database_sync_to_async(lambda *found: project_pods(Batch(list(found))))
+
+
+@pytest.fixture
+async def ada(make_user):
+    return await database_sync_to_async(make_user)()
+
+
+async def subscribed(open_page, user, topic, **more):
+    page = await open_page(user)
+    assert await page.connect()
+    await page.ask(topic=topic, **more)
+    return page, await page.hear()
+
+
+async def test_nobody_signed_in_is_told_so_and_closed(open_page):
+    page = await open_page()
+    await page.connect()
+    assert (await page.receive_output())["code"] == consumer.SIGNED_OUT
+
+
+async def test_another_sites_page_gets_no_connection(open_page, ada):
+    page = await open_page(ada, origin="https://evil.example")
+    assert not await page.connect()
+
+
+async def test_a_snapshot_of_what_is_shown_then_deltas_numbered_one_by_one(open_page, ada):
+    await jobs(make.job())
+    page, first = await subscribed(open_page, ada, "jobs", uids=["uid-train", "uid-never"], seq=None)
+    assert (first["type"], first["topic"]) == ("snapshot", "jobs")
+    assert [row["phase"] for row in first["changed"]] == ["Pending"]
+    assert first["gone"] == ["uid-never"]
+    await jobs(make.job(version=2, phase="Running", seconds=4))
+    second = await page.hear()
+    assert (second["type"], second["seq"]) == ("delta", first["seq"] + 1)
+    assert second["changed"][0]["phase"] == "Running"
+    await jobs(deletes=[make.job(version=3)])
+    third = await page.hear()
+    assert (third["seq"], third["gone"], third["changed"]) == (first["seq"] + 2, ["uid-train"], [])
+
+
+async def test_many_changes_in_a_moment_are_one_delta_with_the_last_state(open_page, ada):
+    page, first = await subscribed(open_page, ada, "jobs", uids=[], seq=None)
+    for version in range(1, 8):
+        await jobs(make.job(version=version, phase="Running" if version == 7 else "Pending"))
+    heard = [await page.hear()]
+    while heard[-1]["changed"][0]["phase"] != "Running":
+        heard.append(await page.hear())
+    assert len(heard) <= 3
+    assert [message["seq"] for message in heard] == [first["seq"] + 1 + i for i in range(len(heard))]
+    assert await page.receive_nothing(0.5)
+
+
+async def test_a_page_that_was_away_gets_what_it_missed(open_page, ada):
+    await jobs(make.job("a"), make.job("b"))
+    await asyncio.sleep(2 * GATHER)
+    page, first = await subscribed(open_page, ada, "jobs", uids=["uid-a", "uid-b"], seq=None)
+    other, _ = await subscribed(open_page, ada, "jobs", uids=[], seq=None)
+    await page.disconnect()
+    await jobs(make.job("b", version=2, phase="Running"))
+    await other.hear()
+    _, caught_up = await subscribed(open_page, ada, "jobs", uids=["uid-a", "uid-b"], seq=first["seq"])
+    assert (caught_up["type"], [row["name"] for row in caught_up["changed"]]) == ("delta", ["b"])
+    assert caught_up["seq"] == first["seq"] + 1
+
+
+async def test_a_number_that_is_not_ours_gets_a_snapshot(open_page, ada):
+    await jobs(make.job("a"))
+    for seq in (1, 2**52):
+        _, first = await subscribed(open_page, ada, "jobs", uids=["uid-a"], seq=seq)
+        assert (first["type"], len(first["changed"])) == ("snapshot", 1)
+
+
+async def test_a_lost_notice_is_noticed_and_made_good(open_page, ada):
+    await jobs(make.job("a"))
+    page, _ = await subscribed(open_page, ada, "jobs", uids=["uid-a"], seq=None)
+    notice = {"type": "live.notice", "publisher": "p", "number": 1, "topics": {}}
+    hub()._take(notice)
+    hub()._take(notice | {"number": 3})
+    again = await page.hear()
+    assert (again["type"], [row["name"] for row in again["changed"]]) == ("snapshot", ["a"])
+
+
+async def test_one_jobs_page_hears_only_what_changed_of_its_pods(open_page, ada):
+    await jobs(make.job())
+    await pods(make.pod("w-0"), make.pod("w-1"))
+    await asyncio.sleep(2 * GATHER)
+    page, first = await subscribed(open_page, ada, "job:uid-train")
+    assert {pod["name"] for pod in first["pods"]} == {"w-0", "w-1"}
+    await pods(make.pod("w-1", version=2, phase="Running"))
+    await page.hear()
+    await pods(make.pod("w-0", version=3, phase="Running"))
+    third = await page.hear()
+    assert [(pod["name"], pod["phase"]) for pod in third["pods"]] == [("w-0", "Running")]
+
+
+async def test_queues_and_gpus_are_told_by_name(open_page, ada):
+    await database_sync_to_async(project_queues)(Batch([make.queue()]))
+    await database_sync_to_async(project_nodes)(Batch([make.node(gpus=4)]))
+    await asyncio.sleep(2 * GATHER)
+    page, first = await subscribed(open_page, ada, "queues")
+    assert [row["name"] for row in first["changed"]] == ["default"]
+    await page.ask(topic="topology")
+    grid = await page.hear("topology")
+    assert [slot["state"] for slot in grid["changed"][0]["gpus"]] == ["free"] * 4
+    await jobs(make.job())
+    await pods(make.pod("w-0", nodeName="gpu-01", phase="Running"))
+    grid = await page.hear("topology")
+    assert [slot["state"] for slot in grid["changed"][0]["gpus"]] == ["allocated", "free", "free", "allocated"]
+    assert grid["changed"][0]["gpus"][0]["job"] == "train"
+
+
+async def test_a_session_that_ends_closes_its_pages(open_page, ada, monkeypatch):
+    monkeypatch.setattr(consumer, "CHECK", 0.1)
+    page, _ = await subscribed(open_page, ada, "jobs", uids=[])
+    await database_sync_to_async(Session.objects.all().delete)()
+    assert (await page.receive_output(3))["code"] == consumer.SIGNED_OUT
+
+
+async def test_nonsense_is_answered_with_what_would_be_right(open_page, ada):
+    page = await open_page(ada)
+    await page.connect()
+    for text in (
+        "{",
+        "[]",
+        '{"op": "subscribe"}',
+        '{"op":"subscribe","topic":"jobs","uids":[1]}',
+        '{"op":"subscribe","topic":"x"}',
+    ):
+        await page.say(text)
+        assert (await page.hear())["type"] == "error"
+    await page.ask("ping")
+    assert await page.hear() == {"type": "pong"}
+
+
+async def test_a_slow_browser_is_dropped_to_snapshots(open_page, ada, monkeypatch):
+    await jobs(make.job("a"))
+    page, first = await subscribed(open_page, ada, "jobs", uids=["uid-a"])
+    (socket,) = hub()._feeds["jobs"].subscriptions
+    for _ in range(consumer.QUEUE * 2):
+        socket.offer("jobs", b'{"seq": 0}')
+    heard = await page.hear()
+    while heard["seq"] == 0:
+        heard = await page.hear()
+    assert (heard["type"], heard["seq"], len(heard["changed"])) == ("snapshot", first["seq"], 1)
+
+
+async def test_a_flood_is_cut_to_what_each_page_shows(open_page, ada, monkeypatch):
+    monkeypatch.setattr(feed, "CAP", 5)
+    page, _ = await subscribed(open_page, ada, "jobs", uids=["uid-3"])
+    await jobs(*(make.job(str(i)) for i in range(20)))
+    delta = await page.hear()
+    assert ([row["name"] for row in delta["changed"]], delta["more"]) == (["3"], 19)
+
+
+async def test_messages_that_overtake_the_first_answer_wait_for_it():
+    class Recorder:
+        user = None
+
+        def __init__(self):
+            self.heard = []
+
+        def offer(self, topic, text):
+            self.heard.append(text)
+
+    from portal.live.feed import Subscription
+    from portal.live.topics import Answer
+
+    socket, topic = Recorder(), Feed("jobs", JobsTopic())
+    topic.subscriptions[socket] = Subscription(frozenset())
+    base = topic.seq
+    topic.note("jobs", ["x"])
+    asked = topic.take()
+    topic.send_delta([socket], topic.seq, asked, Answer())
+    assert socket.heard == []
+    topic.answer(socket, "snapshot", base, None, Answer())
+    assert [b'"snapshot"' in text for text in socket.heard] == [True, False]
