@@ -1,1 +1,67 @@
 """The cluster inside this process: objects in memory and in a table, watches, and a simulated kubelet."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cluster.admission import Admission
+from cluster.clock import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from cluster.embedded.fates import Timing
+    from cluster.embedded.kubelet import Kubelet
+    from cluster.embedded.lock import OwnerLock
+    from cluster.embedded.store import EmbeddedCluster
+    from cluster.embedded.table import StoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """An open embedded cluster: run `kubelet.run(stop)` in a thread of its own, and `close` at the end."""
+
+    cluster: EmbeddedCluster
+    kubelet: Kubelet
+    _table: StoreTable
+    _lock: OwnerLock
+
+    def start_kubelet(self, stop: threading.Event) -> threading.Thread:
+        """The kubelet in a running thread, until `stop` is set."""
+        thread = threading.Thread(target=self.kubelet.run, args=(stop,), name="kubelet", daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Let the database and the lock go. Nothing may write any more."""
+        self.kubelet.close()
+        self._table.close()
+        self._lock.release()
+
+
+def open_embedded(
+    folder: Path, *, clock: Clock | None = None, admission: Admission | None = None, timing: Timing | None = None, seed: int = 0
+) -> Embedded:
+    """Open the cluster that lives in the store's table, as its only owner; `folder` holds the lock file.
+
+    Objects are read back as they were. Raises `cluster.embedded.lock.StoreLocked` when another process owns it.
+    """
+    # The table needs Django; the store alone, which scenarios and simulations import, does not.
+    from cluster.embedded.kubelet import Kubelet
+    from cluster.embedded.lock import OwnerLock
+    from cluster.embedded.store import EmbeddedCluster
+    from cluster.embedded.table import StoreTable
+
+    lock = OwnerLock(folder / "cluster.lock")
+    lock.take()
+    try:
+        table = StoreTable()
+        cluster = EmbeddedCluster(table=table, clock=clock or SystemClock(), admission=admission, start=table.load())
+        return Embedded(cluster, Kubelet(cluster, timing=timing, seed=seed), table, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+__all__ = ["Embedded", "open_embedded"]

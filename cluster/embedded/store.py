@@ -11,6 +11,7 @@ import binascii
 import random as randomness
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import orjson
@@ -42,6 +43,16 @@ Outcomes = list[Outcome]
 
 LogSource = Callable[[Obj, str, int | None, bool], Iterator[str]]
 """(pod, container, tail, follow) → lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """One of many status patches; `resource_version`, when given, must be the object's own."""
+
+    namespace: str
+    name: str
+    status: Obj
+    resource_version: str = ""
 
 
 class EmbeddedCluster:
@@ -168,16 +179,16 @@ class EmbeddedCluster:
         with self._journal.writing():
             return self._patch_status(kind, name, namespace, status, resource_version, uid)
 
-    def patch_status_many(self, kind: Kind, statuses: Sequence[tuple[str, str, Obj]]) -> Outcomes:
-        """Many statuses, each (namespace, name, status), in one step of the journal; one outcome each. None raises."""
+    def patch_status_many(self, kind: Kind, writes: Sequence[StatusWrite]) -> Outcomes:
+        """Many statuses in one step of the journal; one outcome each, in order. None of them raises."""
         outcomes = []
         with self._journal.writing():
-            for namespace, name, status in statuses:
+            for write in writes:
                 try:
-                    self._patch_status(kind, name, namespace, _private(status), "", "")
-                    outcomes.append(Outcome(namespace, name))
+                    self._patch_status(kind, write.name, write.namespace, _private(write.status), write.resource_version, "")
+                    outcomes.append(Outcome(write.namespace, write.name))
                 except ApiError as error:
-                    outcomes.append(Outcome(namespace, name, error))
+                    outcomes.append(Outcome(write.namespace, write.name, error))
         return outcomes
 
     def delete(
@@ -221,6 +232,20 @@ class EmbeddedCluster:
                     outcomes.append(Outcome(binding.namespace, binding.name))
                 except ApiError as error:
                     outcomes.append(Outcome(binding.namespace, binding.name, error))
+        return outcomes
+
+    def remove_stopped(self, pods: Sequence[tuple[str, str, str]]) -> Outcomes:
+        """The kubelet's word that pods, each (namespace, name, uid), have stopped: those that only waited for it go."""
+        outcomes = []
+        with self._journal.writing():
+            for namespace, name, uid in pods:
+                try:
+                    pod = self._found(POD, name, namespace)
+                    _check_preconditions(POD, pod, uid, "")
+                    self._deletion.ask(POD, pod, grace=0)
+                    outcomes.append(Outcome(namespace, name))
+                except ApiError as error:
+                    outcomes.append(Outcome(namespace, name, error))
         return outcomes
 
     def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:

@@ -20,7 +20,7 @@ from cluster.embedded.memory import Change, Key, key_of
 from cluster.kinds import KINDS, Kind
 from cluster.models import StoredObject
 from cluster.port import Obj
-from cluster.routers import STORE
+from cluster.routers import store_alias
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ Row = tuple[str, str, str, str, int, bytes]
 class StoreTable:
     """Reads and writes the table; one thread at a time."""
 
-    def __init__(self, alias: str = STORE) -> None:
-        self._alias = alias
+    def __init__(self) -> None:
+        self._alias = alias = store_alias()
         self._connection: BaseDatabaseWrapper | None = None
         self._doubtful: dict[tuple[Kind, Key], Obj | None] = {}
         quote = connections[alias].ops.quote_name
