@@ -47,6 +47,7 @@ class Informer:
             self._functions[kind].append((name, function))
         self._objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in kinds}
         self._indexes: dict[tuple[Kind, str], dict[str, dict[str, None]]] = {index: {} for index in indexes}
+        self._own: list[Change] = []
         self._gone: set[str] = set()
         self._gone_order: deque[str] = deque()
         self._lock = threading.RLock()
@@ -68,7 +69,7 @@ class Informer:
             self._watch.close()
 
     def pump(self) -> list[Change]:
-        """Apply the events that wait, and say what changed."""
+        """Apply the events that wait, and say what changed since the last time, by ourselves or by others."""
         assert self._watch is not None, "start() comes first"
         changes = []
         for event in self._watch.drain():
@@ -78,24 +79,24 @@ class Informer:
                 change = self._apply(event.kind, event.object, gone=event.type == "DELETED")
                 if change is not None:
                     changes.append(change)
-        return changes
+        with self._lock:
+            own, self._own = self._own, []
+        return [*own, *changes]
 
     def observe(self, kind: Kind, obj: Obj) -> None:
         """Take in an object that a write of our own returned."""
-        if kind in self._objects:
-            self._apply(kind, obj, gone=False)
+        self._take_in(kind, obj, gone=False)
 
     def forget(self, kind: Kind, obj: Obj) -> None:
         """Drop an object whose deletion by us is complete."""
-        if kind in self._objects:
-            self._apply(kind, obj, gone=True)
+        self._take_in(kind, obj, gone=True)
 
     def get(self, kind: Kind, key: str) -> Obj | None:
         """One object, only to read, or None."""
         with self._lock:
             return self._objects[kind].get(key)
 
-    def list(self, kind: Kind) -> list[Obj]:
+    def all(self, kind: Kind) -> list[Obj]:
         """All objects of a kind, only to read."""
         with self._lock:
             return list(self._objects[kind].values())
@@ -105,6 +106,12 @@ class Informer:
         with self._lock:
             found = self._objects[kind]
             return [found[key] for key in self._indexes[kind, index].get(value, ())]
+
+    def _take_in(self, kind: Kind, obj: Obj, *, gone: bool) -> None:
+        with self._lock:
+            change = self._apply(kind, obj, gone=gone) if kind in self._objects else None
+            if change is not None:
+                self._own.append(change)
 
     def _apply(self, kind: Kind, obj: Obj, *, gone: bool) -> Change | None:
         key, uid = objects.key(obj), objects.uid(obj)

@@ -1,4 +1,4 @@
-"""Admission of what makes up a job: Job, PodGroup, Pod, Command, PriorityClass (reference 1.13)."""
+"""Admission of what makes up a job: Job, PodGroup, Pod, Command, PriorityClass."""
 
 from __future__ import annotations
 

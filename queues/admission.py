@@ -1,4 +1,4 @@
-"""What a Queue is given and refused (reference 1.13): amounts, the tree, and the built-in queues."""
+"""What a Queue is given and refused: amounts, the tree, and the built-in queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Job manifest: what is filled in, what is refused and why, and what may change later (reference 1.2, 1.3, 1.13).
+"""The Job manifest: what is filled in, what is refused and why, and what may change later.
 
 Faults carry a JSON pointer and say what would be right; all of them are found at once. Fields that Basalt does not know
 are kept: Kubernetes ignores them too.

@@ -1,4 +1,4 @@
-"""Lists of lifecycle policies: which entries are refused (reference 1.4)."""
+"""Lists of lifecycle policies: which entries are refused."""
 
 from __future__ import annotations
 

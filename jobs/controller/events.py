@@ -1,0 +1,87 @@
+"""Events on objects: what the controllers tell people. Equal ones are counted on one Event, told again only now and then."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import OrderedDict
+from typing import Literal
+
+from cluster import objects
+from cluster.clock import Clock
+from cluster.errors import AlreadyExists, ApiError
+from cluster.kinds import EVENT
+from cluster.port import Cluster, Obj
+
+COMPONENT = "vc-controller-manager"
+QUIET_SECONDS = 10.0
+_REMEMBERED = 10_000
+
+log = logging.getLogger(__name__)
+
+
+class EventRecorder:
+    """Writes Events. Telling is never worth failing for: a refused Event is logged."""
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self._cluster, self._clock = cluster, clock
+        self._said: OrderedDict[str, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def normal(self, obj: Obj, reason: str, message: str) -> None:
+        """Something went as it should."""
+        self._record(obj, "Normal", reason, message)
+
+    def warning(self, obj: Obj, reason: str, message: str) -> None:
+        """Something did not."""
+        self._record(obj, "Warning", reason, message)
+
+    def _record(self, obj: Obj, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        digest = hashlib.sha256("\0".join((objects.uid(obj), kind, reason, message)).encode()).hexdigest()[:16]
+        name = f"{objects.name(obj)[:236]}.{digest}"
+        if not self._is_due(name):
+            return
+        try:
+            self._write(name, obj, kind, reason, message)
+        except ApiError as error:
+            log.warning("event %s on %s was not kept: %s", reason, objects.key(obj), error)
+
+    def _is_due(self, name: str) -> bool:
+        now = self._clock.now()
+        with self._lock:
+            if now - self._said.get(name, float("-inf")) < QUIET_SECONDS:
+                return False
+            self._said[name] = now
+            self._said.move_to_end(name)
+            if len(self._said) > _REMEMBERED:
+                self._said.popitem(last=False)
+        return True
+
+    def _write(self, name: str, obj: Obj, kind: str, reason: str, message: str) -> None:
+        namespace, stamp = objects.namespace(obj) or "default", objects.now_stamp(self._clock)
+        event = {
+            "apiVersion": EVENT.api_version,
+            "kind": EVENT.kind,
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": obj["apiVersion"],
+                "kind": obj["kind"],
+                "namespace": objects.namespace(obj),
+                "name": objects.name(obj),
+                "uid": objects.uid(obj),
+            },
+            "type": kind,
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": COMPONENT},
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+        try:
+            self._cluster.create(EVENT, event)
+        except AlreadyExists:
+            known = self._cluster.get(EVENT, name, namespace)
+            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp}
+            self._cluster.patch(EVENT, name, namespace, again)

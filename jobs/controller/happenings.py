@@ -1,0 +1,85 @@
+"""What has happened to a job, read off its pods. Pure.
+
+Most events can be seen in what is there: a pod that has failed, a role that has finished. They are read anew at each pass, so a
+restart of the controller loses none, and a delay counts from the time that the pod itself tells. Only what leaves no trace
+(a pod that vanished, a gang that broke) has to be noticed when it happens; `job.JobController` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cluster import objects
+from cluster.port import Obj
+from jobs import keys
+from jobs.policies import Event, Happening
+from jobs.roles import PodTable, is_marked, phase_of, role_of, tasks_of, version_of
+
+
+def observed(job: Obj, pods: Iterable[Obj], now: float) -> list[Happening]:
+    """The events that the pods of the present generation show, oldest first."""
+    version = int((job.get("status") or {}).get("version") or 0)
+    there = [pod for pod in pods if not objects.is_deleting(pod) and not is_marked(pod)]
+    present = [pod for pod in there if version_of(pod) >= version]
+    begun = {role_of(pod) for pod in present}
+    found = [*_of_pods(job, present, now), *_of_roles(job, begun, PodTable.of(there), now)]
+    return sorted(found, key=lambda happening: happening.at)
+
+
+def of_pod(job_uid: str, pod: Obj, event: Event, at: float, exit_code: int = 0) -> Happening:
+    """An event of one pod."""
+    return Happening(
+        event=event,
+        role=role_of(pod),
+        pod=objects.name(pod),
+        pod_uid=objects.uid(pod),
+        partition=objects.labels(pod).get(keys.PARTITION_ID, ""),
+        exit_code=exit_code,
+        job_uid=job_uid,
+        version=version_of(pod),
+        at=at,
+    )
+
+
+def _of_pods(job: Obj, pods: Iterable[Obj], now: float) -> Iterator[Happening]:
+    for pod in pods:
+        phase = phase_of(pod)
+        if phase == "Failed":
+            code = int(_terminated(pod).get("exitCode") or 0)
+            yield of_pod(objects.uid(job), pod, Event.POD_FAILED, _finished_at(pod, now), code)
+        elif phase == "Pending":
+            created = pod["metadata"].get("creationTimestamp")
+            yield of_pod(objects.uid(job), pod, Event.POD_PENDING, objects.parse_time(created) if created else now)
+
+
+def _of_roles(job: Obj, begun: set[str], table: PodTable, now: float) -> Iterator[Happening]:
+    version = int((job.get("status") or {}).get("version") or 0)
+    for task in tasks_of(job):
+        if task["name"] not in begun:
+            continue  # what stayed of an earlier generation raises nothing
+        pods = list(table.role(task["name"]).values())
+        phases = [phase_of(pod) for pod in pods]
+        about = {"role": task["name"], "job_uid": objects.uid(job), "version": version}
+        if phases.count("Succeeded") >= int(task.get("replicas") or 0) > 0:
+            at = max(_finished_at(pod, now) for pod in pods)
+            yield Happening(Event.TASK_COMPLETED, **about, at=at)
+        limit = int(task.get("maxRetry") or 3)
+        if limit > 0 and sum(_restarts(pod) for pod in pods if phase_of(pod) in ("Running", "Pending")) >= limit:
+            yield Happening(Event.TASK_FAILED, **about, at=now)
+
+
+def _terminated(pod: Obj) -> Obj:
+    """How the first container ended; later ones, init containers and sidecars do not count."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or [{}]
+    return (statuses[0].get("state") or {}).get("terminated") or {}
+
+
+def _finished_at(pod: Obj, now: float) -> float:
+    text = _terminated(pod).get("finishedAt")
+    return objects.parse_time(text) if text else now
+
+
+def _restarts(pod: Obj) -> int:
+    status = pod.get("status") or {}
+    groups = (status.get("containerStatuses") or (), status.get("initContainerStatuses") or ())
+    return sum(int(container.get("restartCount") or 0) for group in groups for container in group)

@@ -1,0 +1,69 @@
+"""Killing: a job's pods, all or some of them, and the PodGroup with them."""
+
+from __future__ import annotations
+
+from cluster import objects
+from cluster.durations import format_duration
+from cluster.errors import ApiError
+from cluster.port import Obj
+from jobs import keys
+from jobs.controller import status as statuses
+from jobs.controller.passes import Pass
+from jobs.lifecycle import Action, Effect, advance, effect, keeps_finished
+from jobs.policies import Happening
+from jobs.roles import FINISHED, phase_of, role_of
+
+
+def kill(this: Pass, target: Happening | None = None) -> None:
+    """Delete what the action says, then write what follows from it.
+
+    The pods go first, the status last: a controller that dies in between finds the same action still to be done, and does it
+    again with fewer pods. A kill of a whole job begins a new generation and takes its PodGroup away.
+    """
+    phase = statuses.job_phase(this.job)
+    what = effect(phase, this.action)
+    victims = _victims(this, what, target)
+    for pod in victims:
+        try:
+            this.delete_pod(pod)
+        except ApiError as error:
+            this.events.warning(this.job, "FailedDelete", f"pod {objects.name(pod)}: {error.message}")
+            raise
+    whole = what is not Effect.KILL_TARGET
+    fresh = this.action is not Action.SYNC or bool(victims) or this.group is not None
+    if whole:
+        this.delete_group()
+    counts = statuses.count(this.pods, victims)
+    roles = statuses.count_roles(this.pods, victims)
+    step = advance(phase, this.action, statuses.facts(this.job, counts, roles))
+    now = this.context.clock.now()
+    status = statuses.new_status(this.job, counts, roles, step, now)
+    if whole and fresh:
+        status["version"] += 1
+    if fresh or step.phase != phase:
+        since = objects.parse_time(status["state"]["lastTransitionTime"])
+        created = objects.parse_time(this.job["metadata"]["creationTimestamp"])
+        status["runningDuration"] = format_duration(max(since - created, 0.0))
+    elif "runningDuration" in (this.job.get("status") or {}):
+        status["runningDuration"] = this.job["status"]["runningDuration"]
+    this.write(status)
+
+
+def _victims(this: Pass, what: Effect, target: Happening | None) -> list[Obj]:
+    there = [pod for pod in this.pods if not objects.is_deleting(pod)]
+    if what is Effect.KILL_TARGET:
+        return [pod for pod in there if _is_meant(pod, this.action, target)]
+    status, spec = this.job.get("status") or {}, this.job["spec"]
+    spared = FINISHED if keeps_finished(what, int(status.get("retryCount") or 0), int(spec.get("maxRetry") or 3)) else ()
+    return [pod for pod in there if phase_of(pod) not in spared]
+
+
+def _is_meant(pod: Obj, action: Action, target: Happening | None) -> bool:
+    """Whether a pod belongs to the role, partition or name that raised the event; no target means no pod."""
+    if target is None or not target.role or role_of(pod) != target.role:
+        return False
+    if action is Action.RESTART_TASK:
+        return True
+    if action is Action.RESTART_PARTITION:
+        return bool(target.partition) and objects.labels(pod).get(keys.PARTITION_ID) == target.partition
+    return bool(target.pod) and objects.name(pod) == target.pod

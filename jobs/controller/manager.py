@@ -1,0 +1,151 @@
+"""Runs the controllers: one watch feeds one local copy; what changed becomes keys; workers take the keys.
+
+`run` does it in threads until told to stop. `settle` does it in the caller's thread until nothing is left to do now, which is
+what tests, scenarios and simulated time need.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from cluster.clock import Clock
+from cluster.errors import ApiError, Conflict
+from cluster.informer import Informer
+from cluster.port import Cluster
+from jobs.controller.bare import BarePodController
+from jobs.controller.base import Context, Controller
+from jobs.controller.events import EventRecorder
+from jobs.controller.job import JobController
+from jobs.schedulers import scheduler_names
+from jobs.workqueue import WorkQueue
+from queues.controller import QueueController
+
+WORKERS = 3
+COALESCE_SECONDS = 0.02
+"""Changes that come within this many wall seconds of each other are worked together."""
+_RESTART_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class ControllerManager:
+    """All controllers of jobs, bare pods and queues over one cluster."""
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, *, workers: int = WORKERS, schedulers: Sequence[str] | None = None
+    ) -> None:
+        kinds = dict.fromkeys((*JobController.kinds, *BarePodController.kinds, *QueueController.kinds))
+        self.informer = Informer(cluster, tuple(kinds), {**JobController.indexes, **QueueController.indexes})
+        context, events = Context(cluster, self.informer, clock), EventRecorder(cluster, clock)
+        controllers: tuple[Controller, ...] = (
+            JobController(context, events),
+            BarePodController(context, events, schedulers or scheduler_names()),
+            QueueController(cluster, self.informer, clock),
+        )
+        self._controllers = {controller.name: controller for controller in controllers}
+        self._clock, self._workers = clock, workers
+        self._queue: WorkQueue[tuple[str, str]] = WorkQueue(clock)
+        self._begun = False
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until `stop` is set; blocks. A worker that is in the middle of a key finishes it."""
+        changed = threading.Event()
+        self.informer.start(changed.set)
+        threads: list[threading.Thread] = []
+        try:
+            while not stop.is_set():
+                changed.wait(0.2)
+                changed.clear()
+                self._pump()
+                if not threads and self._begin():
+                    threads = [
+                        threading.Thread(target=self._work, name=f"controller-{n}", daemon=True) for n in range(self._workers)
+                    ]
+                    for thread in threads:
+                        thread.start()
+                stop.wait(COALESCE_SECONDS if threads else 0)
+        finally:
+            self._queue.close()
+            for thread in threads:
+                thread.join()
+            self.informer.stop()
+
+    def settle(self, limit: int = 100_000) -> int:
+        """Work in this thread until nothing is left to do at this moment of the clock; how many keys were worked.
+
+        Raises RuntimeError when it takes more than `limit` keys: two parties then undo each other's work.
+        """
+        if not self._begun:
+            self.informer.start()
+            self._pump()
+            self._begin()
+        worked = 0
+        while self._pump() or len(self._queue):
+            while (key := self._queue.get(timeout=0)) is not None:
+                self._handle(key)
+                worked += 1
+                if worked > limit:
+                    raise RuntimeError(f"the controllers do not come to rest; the last key was {key}")
+        return worked
+
+    def close(self) -> None:
+        """End what `settle` began."""
+        self.informer.stop()
+
+    def next_due(self) -> float | None:
+        """When something falls due by itself (epoch seconds by the clock), None when nothing does."""
+        return self._queue.next_due()
+
+    def _pump(self) -> bool:
+        """Turn what changed into keys. Whether anything did."""
+        changes = self.informer.pump()
+        for change in changes:
+            for name, controller in self._controllers.items():
+                for key in controller.keys(change):
+                    self._queue.add((name, key))
+        return bool(changes)
+
+    def _begin(self) -> bool:
+        """Once the local copy is complete, let the controllers make what must be there. Whether work may start."""
+        if self._begun or not self.informer.synced:
+            return self._begun
+        try:
+            for controller in self._controllers.values():
+                controller.start()
+        except ApiError as error:
+            log.warning("the controllers cannot start yet: %s", error)
+            return False
+        self._begun = True
+        return True
+
+    def _work(self) -> None:
+        while (key := self._queue.get()) is not None:
+            self._handle(key)
+
+    def _handle(self, key: tuple[str, str]) -> None:
+        """Work one key; whatever goes wrong with it, the other keys go on."""
+        name, item = key
+        try:
+            again = self._controllers[name].reconcile(item)
+        except Exception as error:  # noqa: BLE001 - told on the object and in the log, and tried again
+            self._failed(key, error)
+        else:
+            self._queue.succeeded(key)
+            if again is not None:
+                self._queue.add_after(key, again)
+        finally:
+            self._queue.done(key)
+
+    def _failed(self, key: tuple[str, str], error: Exception) -> None:
+        name, item = key
+        failures = self._queue.retry(key)
+        if not isinstance(error, ApiError):
+            log.error("%s %s could not be reconciled", name, item, exc_info=error)
+        elif not isinstance(error, Conflict):
+            log.info("%s %s is tried again: %s", name, item, error)
+        try:
+            self._controllers[name].failed(item, error, failures)
+        except Exception:
+            log.exception("the failure of %s %s could not be told", name, item)

@@ -1,0 +1,85 @@
+"""One pass over one job: what was read, and the writes that both syncing and killing need."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from cluster import objects
+from cluster.errors import Conflict, NotFound
+from cluster.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS
+from cluster.port import Obj
+from jobs import keys
+from jobs.controller.base import FIELD_MANAGER, Context
+from jobs.controller.events import EventRecorder
+from jobs.controller.status import difference
+from jobs.lifecycle import Action
+from jobs.roles import is_marked
+
+
+@dataclass(slots=True)
+class Pass:
+    """A job and its pods as they were read, the action that this pass carries out, and the Command that asked for it."""
+
+    context: Context
+    events: EventRecorder
+    job: Obj
+    pods: list[Obj]
+    action: Action = Action.SYNC
+    command_uid: str = ""
+
+    @property
+    def group(self) -> Obj | None:
+        """The job's PodGroup, None when there is none."""
+        return self.context.informer.get(POD_GROUP, f"{objects.namespace(self.job)}/{keys.group_name(self.job)}")
+
+    def priority(self, name: str) -> int:
+        """The value of a priority class, 0 when there is none of the name."""
+        found = self.context.informer.get(PRIORITY_CLASS, f"/{name}") if name else None
+        return int(found["value"]) if found else 0
+
+    def write(self, status: dict[str, Any]) -> None:
+        """Write the status, if it differs, and with it that the Command was carried out: one write, both or neither.
+
+        Raises Conflict when the job changed since it was read.
+        """
+        if self.command_uid:
+            status["controlledResources"] = {**(status.get("controlledResources") or {}), keys.LAST_COMMAND: self.command_uid}
+        patch = difference(self.job.get("status") or {}, status)
+        if not patch:
+            return
+        meta = self.job["metadata"]
+        written = self.context.cluster.patch_status(
+            JOB,
+            meta["name"],
+            meta["namespace"],
+            patch,
+            resource_version=meta.get("resourceVersion", ""),
+            uid=meta["uid"],
+        )
+        self.context.informer.observe(JOB, written)
+        self.job = written
+
+    def delete_pod(self, pod: Obj) -> None:
+        """Delete a pod, marked first, so that its going is not taken for an eviction; one that is gone already is fine."""
+        cluster, informer, meta = self.context.cluster, self.context.informer, pod["metadata"]
+        try:
+            if not is_marked(pod):
+                mark = {"metadata": {"annotations": {keys.OUT_OF_SYNC: "true"}}}
+                marked = cluster.patch(POD, meta["name"], meta["namespace"], mark, field_manager=FIELD_MANAGER)
+                if objects.uid(marked) != meta["uid"]:
+                    raise Conflict(f"pod {objects.key(pod)} was replaced while it was to be deleted")
+                informer.observe(POD, marked)
+            cluster.delete(POD, meta["name"], meta["namespace"], uid=meta["uid"])
+        except NotFound:
+            informer.forget(POD, pod)
+
+    def delete_group(self) -> None:
+        """Delete the PodGroup, so that the gang must be admitted again."""
+        group = self.group
+        if group is None:
+            return
+        with contextlib.suppress(NotFound):
+            self.context.cluster.delete(POD_GROUP, objects.name(group), objects.namespace(group), uid=objects.uid(group))
+        self.context.informer.forget(POD_GROUP, group)

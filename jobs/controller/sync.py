@@ -1,0 +1,155 @@
+"""Syncing: the PodGroup, and once the gang is admitted, the pods that the job's spec asks for."""
+
+from __future__ import annotations
+
+from cluster import objects
+from cluster.errors import AlreadyExists, ApiError, NotFound
+from cluster.kinds import CLAIM, POD, POD_GROUP, QUEUE
+from cluster.port import Obj
+from jobs import keys
+from jobs.controller import status as statuses
+from jobs.controller.base import FIELD_MANAGER
+from jobs.controller.passes import Pass
+from jobs.groups import KEPT_UP, build_group, kept_up
+from jobs.lifecycle import Phase, advance
+from jobs.plugins import plugins_of
+from jobs.pods import build_pod, claim_name
+from jobs.roles import PodTable, is_marked, released, tasks_of
+
+CLAIM_SECONDS = 5.0
+"""How often a claim that is missing is looked for."""
+
+
+def sync(this: Pass) -> float | None:
+    """Bring PodGroup and pods nearer to the spec, and the status to what is there; when to look again."""
+    job, phase = this.job, statuses.job_phase(this.job)
+    if this.context.informer.get(QUEUE, f"/{job['spec']['queue']}") is None:
+        raise NotFound(f"queue {job['spec']['queue']!r} does not exist any more")
+    if phase is Phase.PENDING and not _prepare(this):
+        _conclude(this, [], this.pods)
+        return CLAIM_SECONDS
+    table = PodTable.of(this.pods)
+    free = released(job, table)
+    group = _keep_group(this, free)
+    admitted = ((group.get("status") or {}).get("phase") or "Pending") != "Pending"
+    if not admitted:
+        _tell_why(this, group)
+        _conclude(this, [], this.pods)
+        return None
+    made, going = _make_and_unmake(this, table, {task["name"] for task in free})
+    _conclude(this, going, [*this.pods, *made])
+    return None
+
+
+def _prepare(this: Pass) -> bool:
+    """Plugins and claims, before the gang asks for room; False while a claim is missing."""
+    for plugin in plugins_of(this.job):
+        plugin.on_job_add(this.context.cluster, this.job)
+    complete = True
+    for position, volume in enumerate(this.job["spec"].get("volumes") or ()):
+        name = claim_name(this.job, position)
+        try:
+            this.context.cluster.get(CLAIM, name, objects.namespace(this.job))
+        except NotFound:
+            if "volumeClaim" in volume:
+                _make_claim(this, name, volume["volumeClaim"])
+            else:
+                this.events.warning(this.job, "PVCError", f"there is no claim {name!r}: the job waits for it")
+                complete = False
+    return complete
+
+
+def _make_claim(this: Pass, name: str, spec: Obj) -> None:
+    claim = {
+        "apiVersion": CLAIM.api_version,
+        "kind": CLAIM.kind,
+        "metadata": {
+            "name": name,
+            "namespace": objects.namespace(this.job),
+            "ownerReferences": [objects.owner_reference(this.job)],
+        },
+        "spec": spec,
+    }
+    this.context.cluster.create(CLAIM, claim, field_manager=FIELD_MANAGER)
+
+
+def _keep_group(this: Pass, free: list[Obj]) -> Obj:
+    """The job's PodGroup, made or brought up to date."""
+    cluster, informer, group = this.context.cluster, this.context.informer, this.group
+    if group is None:
+        wanted = build_group(this.job, free, this.priority)
+        try:
+            group = cluster.create(POD_GROUP, wanted, field_manager=FIELD_MANAGER)
+        except AlreadyExists:
+            group = cluster.get(POD_GROUP, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
+        informer.observe(POD_GROUP, group)
+        return group
+    have, want = group.get("spec") or {}, kept_up(this.job, free, this.priority)
+    operations = [
+        {"op": "add", "path": f"/spec/{field}", "value": want[field]}
+        if field in want
+        else {"op": "remove", "path": f"/spec/{field}"}
+        for field in KEPT_UP
+        if have.get(field) != want.get(field)
+    ]
+    if operations:
+        meta = group["metadata"]
+        group = cluster.patch(
+            POD_GROUP, meta["name"], meta["namespace"], operations, patch_type="json", field_manager=FIELD_MANAGER
+        )
+        informer.observe(POD_GROUP, group)
+    return group
+
+
+def _tell_why(this: Pass, group: Obj) -> None:
+    """An event when the scheduler has said why the gang is not admitted."""
+    conditions = [c for c in (group.get("status") or {}).get("conditions") or () if c.get("status") == "True"]
+    if conditions and conditions[-1].get("type") != "Scheduled":
+        this.events.warning(this.job, "PodGroupPending", conditions[-1].get("message") or "the gang is not admitted yet")
+
+
+def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[Obj], list[Obj]]:
+    """Create the pods that are missing and delete those that are too many; both lists."""
+    made, going = [], []
+    for task in tasks_of(this.job):
+        there = dict(table.role(task["name"]))
+        for index in range(int(task.get("replicas") or 0)):
+            pod = there.pop(keys.pod_name(objects.name(this.job), task["name"], index), None)
+            if pod is None:
+                if task["name"] in free and (new := _make_pod(this, task, index)) is not None:
+                    made.append(new)
+            elif is_marked(pod) and not objects.is_deleting(pod):
+                going.append(pod)
+        going.extend(pod for pod in there.values() if not objects.is_deleting(pod))
+    for pod in going:
+        try:
+            this.delete_pod(pod)
+        except ApiError as error:
+            this.events.warning(this.job, "FailedDelete", f"pod {objects.name(pod)}: {error.message}")
+            raise
+    return made, going
+
+
+def _make_pod(this: Pass, task: Obj, index: int) -> Obj | None:
+    """Create one pod; None when the name is still taken (its holder's going brings the job here again)."""
+    pod = build_pod(this.job, task, index)
+    try:
+        for plugin in plugins_of(this.job):
+            plugin.on_pod_create(pod, this.job)
+        made = this.context.cluster.create(POD, pod, field_manager=FIELD_MANAGER)
+    except AlreadyExists:
+        return None
+    except ApiError as error:
+        this.events.warning(this.job, "FailedCreate", f"pod {objects.name(pod)}: {error.message}")
+        raise
+    this.context.informer.observe(POD, made)
+    return made
+
+
+def _conclude(this: Pass, going: list[Obj], pods: list[Obj]) -> None:
+    """Count, find the phase, and write the status when it differs."""
+    counts, roles = statuses.count(pods, going), statuses.count_roles(pods, going)
+    step = advance(statuses.job_phase(this.job), this.action, statuses.facts(this.job, counts, roles))
+    status = statuses.new_status(this.job, counts, roles, step, this.context.clock.now())
+    status["minAvailable"] = int(this.job["spec"].get("minAvailable") or 0)
+    this.write(status)
