@@ -13,10 +13,12 @@ from scheduler.framework import registry
 from scheduler.framework.explain import Verdict
 from scheduler.framework.plugin import UNLIMITED, Answer, Event, Handler, Plugin, Vote
 from scheduler.framework.record import QueueShare
+from scheduler.framework.statement import Statement
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
+from scheduler.placement.standing import Evaluator
 
 F = TypeVar("F")
 
@@ -89,6 +91,14 @@ _SWITCHES: dict[str, str | None] = {
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
 }  # fmt: skip
 """Families of functions and the switch that governs each; None: a configured plugin always takes part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """When a job may be bound, and the least number of tasks that it lacks until then."""
+
+    check: Callable[[JobInfo], bool]
+    lacking: Callable[[JobInfo], int] | None
 
 
 class Registrations:
@@ -188,9 +198,14 @@ class Registrations:
         """A verdict keeps the job out of this cycle."""
         self._add("job_valid", plugin, check)
 
-    def add_job_ready(self, plugin: str, check: Callable[[JobInfo], bool]) -> None:
-        """Whether what is allocated may be bound. It may depend only on the job's own counts."""
-        self._add("job_ready", plugin, check)
+    def add_job_ready(
+        self, plugin: str, check: Callable[[JobInfo], bool], lacking: Callable[[JobInfo], int] | None = None
+    ) -> None:
+        """Whether what is allocated may be bound. It may depend only on the job's own counts.
+
+        `lacking`: at least so many more tasks must be allocated before `check` can hold; they are placed in one go.
+        """
+        self._add("job_ready", plugin, Readiness(check, lacking))
 
     def add_job_pipelined(self, plugin: str, check: Callable[[JobInfo], Vote]) -> None:
         """Whether what is pipelined may keep its reservation for the rest of the cycle."""
@@ -250,6 +265,11 @@ class Session(Registrations):
         self.total = nodes.total()
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
+        self.statements: dict[int, Statement] = {}
+        self.binds: list[TaskInfo] = []
+        self.evictions: list[tuple[TaskInfo, str]] = []
+        self.admitted: list[JobInfo] = []
+        self.considered = 0
         self._plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {}
 
@@ -262,11 +282,28 @@ class Session(Registrations):
         for plugin in self._plugins:
             plugin.on_session_open(self)
         self._tiers = {family: list(self._enabled(family, switch)) for family, switch in _SWITCHES.items()}
+        self.evaluator = Evaluator(self)
+
+    def refuse(self, job: JobInfo, verdict: Verdict) -> None:
+        """Note why a job does not start in this cycle."""
+        self.verdicts[job.uid] = verdict
+
+    def admit(self, job: JobInfo) -> None:
+        """Let a job into its queue: its pods may be made, and ask for nodes."""
+        job.phase = "Inqueue"
+        self.verdicts.pop(job.uid, None)
+        self.admitted.append(job)
 
     def close(self) -> None:
         """Let the plugins write what they have to say."""
         for plugin in self._plugins:
             plugin.on_session_close(self)
+
+    def undo(self) -> None:
+        """Take back every reservation that was not committed; evicted pods count in their nodes' lists until they go."""
+        for statement in list(self.statements.values()):
+            statement.discard()
+        self.nodes.relist([task for task, _ in self.evictions])
 
     def _enabled(self, family: str, switch: str | None) -> Iterator[list[Any]]:
         by_plugin = self._by_family[family]
@@ -312,6 +349,10 @@ class Session(Registrations):
                 return verdict
         return None
 
+    def pre_predicate(self, task: TaskInfo) -> Verdict | None:
+        """The first verdict that keeps a task off every node."""
+        return _first(check(task) for tier in self._tiers["pre_predicate"] for check in tier)
+
     def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """All agree, or nobody is asked."""
         return all(check(queue, task) for check in self.functions("preemptive"))
@@ -339,7 +380,16 @@ class Session(Registrations):
 
     def job_ready(self, job: JobInfo) -> bool:
         """All agree, or nobody is asked."""
-        return all(check(job) for tier in self._tiers["job_ready"] for check in tier)
+        return all(item.check(job) for tier in self._tiers["job_ready"] for item in tier)
+
+    def lacking(self, job: JobInfo) -> int:
+        """At least so many more tasks, and at least one, must be allocated before the job can be ready."""
+        least = 1
+        for tier in self._tiers["job_ready"]:
+            for item in tier:
+                if item.lacking is not None:
+                    least = max(least, item.lacking(job))
+        return least
 
     def job_pipelined(self, job: JobInfo) -> bool:
         """Any rejection refuses; the first tier with a permit decides; nobody objecting is enough."""

@@ -6,7 +6,7 @@ Volcano Job that it came from. Counts are kept as tasks change status, so every 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -121,7 +121,8 @@ class JobInfo:
     """One PodGroup with its pods; uid is `namespace/name`.
 
     `allocated` is Σ request over tasks in {Allocated, Binding, Bound, Running}; `requested` is that plus Σ request of
-    Pending tasks. `phase` is the PodGroup's phase as this session sees it. `impossible` is set at the opening of a
+    Pending tasks. `phase` is the PodGroup's phase as this session sees it; `sent` the status that is
+    on its way to the cluster. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     """
 
@@ -136,6 +137,7 @@ class JobInfo:
     priority: int = 0
     creation: float = 0.0
     phase: str = "Pending"
+    sent: Mapping[str, Any] | None = field(default=None, repr=False)
     annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
     labels: Mapping[str, str] = field(default_factory=dict, repr=False)
     obj: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -272,6 +274,16 @@ class JobInfo:
         if counts is None:
             return 0
         return sum(counts[status] for status in READY_SET) + counts[TaskStatus.PIPELINED] + counts[TaskStatus.PENDING]
+
+    def worth_continuing(self, failed_roles: Collection[str]) -> bool:
+        """After a task found no node: whether the gang can still come together from its other roles."""
+        if self.min_available >= len(self.tasks):
+            return False
+        if self.role_min and not self.role_min_counts():
+            pending = TaskStatus.PENDING
+            others = sum(counts[pending] for role, counts in self._roles.items() if role not in failed_roles)
+            return self.ready_count() + others >= self.min_available
+        return all(self._role_count(role, False) >= self.role_min.get(role, 0) for role in failed_roles)
 
     def pending(self) -> Iterable[TaskInfo]:
         """Pending tasks, in order of arrival."""

@@ -39,7 +39,8 @@ class NodeTable:
     without what this session evicted), `nonzero` the same for (cpu, memory) with Kubernetes's defaults, `pod_count`
     their number. `gpu_free` are bit masks of the whole, healthy GPUs that nobody holds; `gpu_slots` says whether the
     row's GPUs are known one by one. Static columns: `names`, `labels`, `taints`, `objects` (lists by row), `live`,
-    `ready`, `cordoned` (masks), `gpu_all`. Rows that are not `live` have zero amounts.
+    `ready`, `cordoned` (masks), `gpu_all`. Rows that are not `live` have zero amounts. `unsettled` counts the tasks that
+    are being released or pipelined: while it is 0, future idle is idle.
     """
 
     def __init__(self, width: int, rows: int = 64, choose_gpus: ChooseGpus = lowest_gpus) -> None:
@@ -67,6 +68,7 @@ class NodeTable:
         self.host_ports: list[Counter[HostPort]] = [Counter() for _ in range(rows)]
         self.index: dict[str, int] = {}
         self.static_version = 0
+        self.unsettled = 0
         self._free_rows = list(range(rows))
         self._log: list[int] = []
         self._log_start = 0
@@ -158,10 +160,10 @@ class NodeTable:
 
     # -- tasks come and go -----------------------------------------------------------------------------------------------
 
-    def place(self, tasks: Sequence[TaskInfo], rows: Sequence[int], *, gpus: bool = True) -> None:
+    def place(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> None:
         """Put tasks of one class and one status (already set) on rows, one each.
 
-        Whole GPUs are chosen for tasks that hold a node and have none yet (`gpus`); a task brings its own otherwise.
+        A task that holds a node (is not just pipelined) and brings no GPUs of its own is given as many as it asks for.
         """
         cls, status = tasks[0].cls, tasks[0].status
         for task, row in zip(tasks, rows, strict=True):
@@ -170,7 +172,7 @@ class NodeTable:
             if cls.host_ports:
                 self.host_ports[row].update(cls.host_ports)
             if cls.gpus and status is not TaskStatus.PIPELINED:
-                self._take_gpus(task, row, choose=gpus)
+                self._take_gpus(task, row)
         self._book(cls, status, rows, 1)
 
     def withdraw(self, tasks: Sequence[TaskInfo]) -> None:
@@ -186,8 +188,26 @@ class NodeTable:
             task.node = NO_NODE
         self._book(cls, status, rows, -1)
 
-    def _take_gpus(self, task: TaskInfo, row: int, *, choose: bool) -> None:
-        if not task.gpus and choose and self.gpu_slots[row]:
+    def unlist(self, tasks: Sequence[TaskInfo]) -> None:
+        """Strike evicted tasks off their nodes' lists of pods, while what they hold is still being released."""
+        self._list(tasks, -1)
+
+    def relist(self, tasks: Sequence[TaskInfo]) -> None:
+        """The inverse of `unlist`."""
+        self._list(tasks, 1)
+
+    def _list(self, tasks: Sequence[TaskInfo], sign: int) -> None:
+        for task in tasks:
+            row, cls = task.node, task.cls
+            self.listed[row] += sign * cls.request
+            self.nonzero[row] += sign * cls.nonzero
+            self.pod_count[row] += sign
+            for port in cls.host_ports:
+                self.host_ports[row][port] += sign
+            self._log.append(row)
+
+    def _take_gpus(self, task: TaskInfo, row: int) -> None:
+        if not task.gpus and self.gpu_slots[row]:
             task.gpus = tuple(sorted(self.choose_gpus(self.objects[row], int(self.gpu_free[row]), task.cls.gpus)))
         if task.gpus:
             self.gpu_free[row] &= ~_mask(task.gpus)
@@ -211,6 +231,8 @@ class NodeTable:
             self.listed[where] += amounts
             self.nonzero[where] += times[:, None] * cls.nonzero
             self.pod_count[where] += times
+        if status in (TaskStatus.PIPELINED, TaskStatus.RELEASING):
+            self.unsettled += sign * len(rows)
         self._log.extend(rows)
         if len(self._log) > _LOG_LIMIT:
             self._log_start += len(self._log)
@@ -264,7 +286,7 @@ class Block:
     ) -> None:
         self.nodes, self.copies, self.whole = nodes, copies, rows is None
         self.rows: Rows = np.arange(nodes.rows) if rows is None else rows
-        self._cls, self._as_pipelined = cls, as_pipelined
+        self._cls, self.as_pipelined = cls, as_pipelined
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -287,7 +309,7 @@ class Block:
     @cached_property
     def used(self) -> Ints:
         """[len, width]; with the copies unless they are pipelined."""
-        return self._gathered(self.nodes.used, None if self._as_pipelined else self._request)
+        return self._gathered(self.nodes.used, None if self.as_pipelined else self._request)
 
     @cached_property
     def releasing(self) -> Ints:
@@ -297,7 +319,7 @@ class Block:
     @cached_property
     def pipelined(self) -> Ints:
         """[len, width]; with the copies when they are pipelined."""
-        return self._gathered(self.nodes.pipelined, self._request if self._as_pipelined else None)
+        return self._gathered(self.nodes.pipelined, self._request if self.as_pipelined else None)
 
     @cached_property
     def listed(self) -> Ints:

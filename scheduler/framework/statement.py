@@ -1,0 +1,129 @@
+"""A statement: a plan whose steps act on the session at once, and can be kept or undone.
+
+The journal holds runs of tasks. Every step has an inverse that only adds and subtracts integers, so statements may be
+undone in any order, also beneath later ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from scheduler.framework.plugin import Event
+from scheduler.model.jobs import TaskInfo, TaskStatus
+
+if TYPE_CHECKING:
+    from scheduler.framework.session import Session
+
+
+class Step(Enum):
+    """What a step did with its tasks."""
+
+    ALLOCATE = "allocate"
+    PIPELINE = "pipeline"
+    EVICT = "evict"
+
+
+@dataclass(slots=True)
+class Entry:
+    """One step: tasks of one job and one class. `was`: their status before an eviction."""
+
+    step: Step
+    tasks: list[TaskInfo]
+    was: TaskStatus = TaskStatus.PENDING
+    reason: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """The journal of one plan. Neither committed nor discarded, it holds its reservations until the session ends."""
+
+    ssn: Session
+    entries: list[Entry] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ssn.statements[id(self)] = self
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def allocate(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> None:
+        """Give pending tasks of one job and class room that is idle, one row each."""
+        self._put(Step.ALLOCATE, TaskStatus.ALLOCATED, list(tasks), rows)
+
+    def pipeline(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> None:
+        """Reserve for pending tasks of one job and class what is being released, one row each."""
+        self._put(Step.PIPELINE, TaskStatus.PIPELINED, list(tasks), rows)
+
+    def evict(self, task: TaskInfo, reason: str) -> None:
+        """Take a task's node away: what it holds is being released from here on."""
+        was, row, nodes = task.status, task.node, self.ssn.nodes
+        nodes.withdraw([task])
+        _set_status([task], TaskStatus.RELEASING)
+        nodes.place([task], [row])
+        nodes.unlist([task])
+        self.entries.append(Entry(Step.EVICT, [task], was, reason))
+        self.ssn.deallocated(_event([task]))
+
+    def _put(self, step: Step, status: TaskStatus, tasks: list[TaskInfo], rows: Sequence[int]) -> None:
+        _set_status(tasks, status)
+        self.ssn.nodes.place(tasks, rows)
+        self.entries.append(Entry(step, tasks))
+        self.ssn.allocated(_event(tasks))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Keep it: allocated tasks go to the binder, evicted ones to the evictor. Pipelined ones stay reserved."""
+        for entry in self.entries:
+            if entry.step is Step.ALLOCATE:
+                _set_status(entry.tasks, TaskStatus.BINDING)
+                self.ssn.binds.extend(entry.tasks)
+            elif entry.step is Step.EVICT:
+                self.ssn.evictions.extend((task, entry.reason) for task in entry.tasks)
+        self.entries = [entry for entry in self.entries if entry.step is Step.PIPELINE]
+        if not self.entries:
+            self.ssn.statements.pop(id(self), None)
+
+    def discard(self) -> None:
+        """Undo it, last step first."""
+        for entry in reversed(self.entries):
+            if entry.step is Step.EVICT:
+                self._restore(entry)
+            else:
+                self._take_back(entry.tasks)
+        self.entries = []
+        self.ssn.statements.pop(id(self), None)
+
+    def _take_back(self, tasks: list[TaskInfo]) -> None:
+        self.ssn.nodes.withdraw(tasks)
+        for task in tasks:
+            task.gpus = ()
+        _set_status(tasks, TaskStatus.PENDING)
+        self.ssn.deallocated(_event(tasks))
+
+    def _restore(self, entry: Entry) -> None:
+        rows = [task.node for task in entry.tasks]
+        nodes = self.ssn.nodes
+        nodes.relist(entry.tasks)
+        nodes.withdraw(entry.tasks)
+        _set_status(entry.tasks, entry.was)
+        nodes.place(entry.tasks, rows)
+        self.ssn.allocated(_event(entry.tasks))
+
+
+def _set_status(tasks: list[TaskInfo], status: TaskStatus) -> None:
+    job = tasks[0].job
+    if job is not None:
+        job.move(tasks, status)
+    else:
+        for task in tasks:
+            task.status = status
+
+
+def _event(tasks: Sequence[TaskInfo]) -> Event:
+    return Event(tasks[0].job, tasks, tasks[0].cls.request * len(tasks))

@@ -1,0 +1,114 @@
+"""Why a task found no node, and why its gang did not start, as verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.nodes import Block, NodeTable
+from scheduler.model.resources import CPU, MEMORY, PODS, Dimensions, Mask
+from scheduler.placement.standing import Evaluator, Standing
+
+
+def too_large(nodes: NodeTable, dims: Dimensions, cls: TaskClass) -> Verdict | None:
+    """A verdict when the class asks for more than any node has, even an empty one."""
+    if not len(nodes):
+        return None
+    asked, offered = cls.request[cls.compared], nodes.allocatable[nodes.live][:, cls.compared]
+    if (offered >= asked).all(axis=1).any():
+        return None
+    largest = offered.max(axis=0)
+    # Where each amount for itself is to be had somewhere, the one that the fewest nodes have is the blocker.
+    lacking = np.flatnonzero(asked > largest)
+    worst = int(lacking[0]) if len(lacking) else int((offered >= asked).sum(axis=0).argmin())
+    dimension = int(cls.compared[worst])
+    return Verdict(
+        Stage.NODE_FIT,
+        Code.POD_TOO_LARGE,
+        resource=_resource(dims, dimension),
+        asked=int(asked[worst]),
+        limit=int(largest[worst]),
+        short=max(int(asked[worst] - largest[worst]), 0),
+        nodes=len(nodes),
+    )
+
+
+def of_nodes(evaluator: Evaluator, standing: Standing, task: TaskInfo, refused: dict[str, int]) -> Verdict:
+    """Why no node takes a task: nodes by the first cause that refuses each, and the resource that is short."""
+    if standing.refusal is None or standing.refusal_position != evaluator.nodes.position:
+        standing.refusal = _of_class(evaluator, standing)
+        standing.refusal_position = evaluator.nodes.position
+    verdict: Verdict = standing.refusal
+    if refused:
+        verdict = replace(verdict, rejected={**verdict.rejected, **refused})
+    return replace(verdict, task=task.role or task.name)
+
+
+def _of_class(evaluator: Evaluator, standing: Standing) -> Verdict:
+    nodes, cls, dims = evaluator.nodes, standing.cls, evaluator.dims
+    if not len(nodes):
+        return Verdict(Stage.NODE_FIT, Code.NODES_NONE)
+    counts, passed = evaluator.refused_by_checks(standing)
+    if not cls.best_effort:
+        verdict = _short(Block(nodes), dims, cls, passed, counts)
+        if verdict is not None:
+            return verdict
+    if cls.gpus:
+        slots = int((passed & ~standing.views.idle & ~standing.views.future).sum())
+        if slots:
+            counts["gpu_slots"] = slots
+    return Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=len(nodes), rejected=counts)
+
+
+def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: dict[str, int]) -> Verdict | None:
+    """The shortage on the nodes that pass all checks; each counts for the scarcest resource that it lacks."""
+    free = (at.allocatable - at.used + at.releasing - at.pipelined)[passed]
+    lacking = np.zeros(len(free), np.bool_)
+    blocker, most = -1, 0
+    for dimension in _scarcest_first(cls):
+        short = ~lacking & (free[:, dimension] < cls.request[dimension])
+        number = int(short.sum())
+        if number:
+            cause = f"insufficient:{_resource(dims, dimension)}"
+            counts[cause] = counts.get(cause, 0) + number
+            if number > most:
+                blocker, most = dimension, number
+        lacking |= short
+    if blocker < 0:
+        return None
+    asked, best = int(cls.request[blocker]), max(int(free[:, blocker].max()), 0)
+    return Verdict(
+        Stage.NODE_FIT,
+        Code.NODES_INSUFFICIENT,
+        resource=_resource(dims, blocker),
+        asked=asked,
+        free=best,
+        short=max(asked - best, 0),
+        nodes=len(at.nodes),
+        rejected=counts,
+    )
+
+
+def _scarcest_first(cls: TaskClass) -> list[int]:
+    """Extended resources (GPUs) before cpu, memory and pods: who lacks a GPU is not helped by cores."""
+    plain = [CPU, MEMORY, PODS]
+    return [int(d) for d in cls.compared if d not in plain] + [d for d in plain if d in cls.compared]
+
+
+def of_gang(job: JobInfo, placed: int, first: Verdict | None, *, releasing: bool) -> Verdict:
+    """Why a gang did not start: `placed` of its minimum had a place, the next did not for the reason `first`."""
+    if first is None:
+        first = Verdict(Stage.GANG, Code.GANG_INCOMPLETE)
+    gang = replace(first, queue=job.queue, needed=job.min_available, placeable=min(placed, job.min_available))
+    if releasing:
+        return replace(gang, stage=Stage.NODE_FIT, code=Code.RELEASING)
+    if 0 < placed < job.min_available and first.stage is Stage.NODE_FIT:
+        return replace(gang, stage=Stage.GANG, code=Code.GANG_INCOMPLETE)
+    return gang
+
+
+def _resource(dims: Dimensions, dimension: int) -> str:
+    return dims.names[dimension] if dimension < len(dims.names) else ""

@@ -1,0 +1,228 @@
+"""How a class of tasks stands on every node: where one more may run and how good each place is, kept between turns.
+
+A `Standing` is brought up to date by the few rows that changed since it was last looked at. Everything in it comes from
+separable checks and scores, so it holds across sessions while the configuration and the static columns stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scheduler.model.jobs import TaskClass, TaskInfo
+from scheduler.model.nodes import Block, NodeTable
+from scheduler.model.resources import Floats, Ints, Mask
+
+if TYPE_CHECKING:
+    from scheduler.framework.plugin import Scale
+    from scheduler.framework.session import NodeScore, Predicate, Session
+
+NEVER = -np.inf
+
+
+@dataclass(slots=True)
+class Views:
+    """Rows of a block as a class finds them. `idle`: one more fits now; `future`: it fits once releasing tasks are gone."""
+
+    idle: Mask
+    future: Mask
+    score: Floats
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """A class over the whole table; arrays by row. `normalised` are raw values with the scale of each."""
+
+    cls: TaskClass
+    static_ok: Mask
+    static_score: Floats | None
+    normalised: list[tuple[Ints, Scale]]
+    views: Views
+    position: int
+    static_version: int
+    refusal: Any = None
+    refusal_position: int = -1
+
+    def candidates(self) -> tuple[Mask, bool]:
+        """The first group that has a node: those with room now, else those with room after releases (True)."""
+        if self.views.idle.any():
+            return self.views.idle, False
+        return self.views.future, True
+
+    def scores(self, candidates: Mask) -> Floats:
+        """Score by row, normalised parts scaled over the candidates; NEVER where a row is none."""
+        total = self.views.score
+        for raw, scale in self.normalised:
+            among = raw[candidates]
+            if len(among):
+                total = total + scale(raw, int(among.min()), int(among.max()))
+        return np.where(candidates, total, NEVER)
+
+
+class Evaluator:
+    """Asks a session's separable checks and scores about blocks of rows, and keeps standings of classes."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.nodes: NodeTable = ssn.nodes
+        self.dims = ssn.dims
+        predicates: list[Predicate] = ssn.functions("predicate")
+        scores: list[NodeScore] = ssn.functions("node_score")
+        self._static_checks = [item for item in predicates if item.static]
+        self._checks = [item for item in predicates if not item.static]
+        self._static_scores = [item for item in scores if item.static]
+        self._scores = [item for item in scores if not item.static]
+        self._normalised = ssn.functions("normalised_score")
+        self._task_checks = ssn.functions("task_predicate")
+        self._task_scores = ssn.functions("task_score")
+        self._standings = _kept(ssn)
+
+    # -- whole classes -------------------------------------------------------------------------------------------------
+
+    def standing(self, cls: TaskClass) -> Standing:
+        """The class's standing as of now."""
+        found = self._standings.get(cls)
+        if found is None or found.static_version != self.nodes.static_version:
+            found = self._standings[cls] = self._fresh(cls)
+            return found
+        changed = self.nodes.changed_since(found.position)
+        if changed is None or len(changed) * 4 > self.nodes.rows:
+            found.views = self.views(found, Block(self.nodes))
+        elif changed:
+            rows = np.unique(np.asarray(changed, np.intp)) if len(changed) > 1 else np.asarray(changed, np.intp)
+            views = self.views(found, Block(self.nodes, rows))
+            found.views.idle[rows], found.views.future[rows] = views.idle, views.future
+            found.views.score[rows] = views.score
+        found.position = self.nodes.position
+        return found
+
+    def _fresh(self, cls: TaskClass) -> Standing:
+        whole = Block(self.nodes)
+        ok = self.nodes.live.copy()
+        for check in self._static_checks:
+            if _applies(check.applies, cls):
+                ok &= check.check(cls, whole)
+        score: Floats | None = None
+        for item in self._static_scores:
+            if _applies(item.applies, cls):
+                part = np.asarray(item.score(cls, whole), np.float64)
+                score = part if score is None else score + part
+        raws = []
+        for item in self._normalised:
+            if _applies(item.applies, cls):
+                raw = np.asarray(item.raw(cls, whole), np.int64)
+                if ok.any() and raw[ok].min() != raw[ok].max():
+                    raws.append((raw, item.scale))
+                elif ok.any():
+                    constant = np.asarray(item.scale(raw, int(raw[ok].min()), int(raw[ok].max())), np.float64)
+                    score = constant if score is None else score + constant
+        none = np.zeros(0, np.bool_)
+        standing = Standing(cls, ok, score, raws, Views(none, none, np.zeros(0)), 0, self.nodes.static_version)
+        standing.views = self.views(standing, whole)
+        standing.position = self.nodes.position
+        return standing
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def views(self, standing: Standing, at: Block) -> Views:
+        """What a class finds on the rows of a block, copies of its own included."""
+        cls = standing.cls
+        ok = standing.static_ok.copy() if at.whole else standing.static_ok[at.rows]
+        for check in self._checks:
+            if _applies(check.applies, cls):
+                ok &= check.check(cls, at)
+        if cls.host_ports and at.copies is not None:
+            ok &= at.copies == 0
+        score = self._score(standing, at)
+        if cls.best_effort:
+            return Views(ok, ok.copy(), score)
+        asked = cls.request[cls.compared]
+        free = at.allocatable[:, cls.compared] - at.used[:, cls.compared]
+        idle = ok & (free >= asked).all(axis=1)
+        if self.nodes.unsettled:
+            later = free + at.releasing[:, cls.compared] - at.pipelined[:, cls.compared]
+            future = ok & (later >= asked).all(axis=1)
+        else:
+            future = idle.copy()
+        if cls.gpus:
+            idle &= _has_slots(at, cls, later=False)
+            future &= _has_slots(at, cls, later=True)
+        return Views(idle, future, score)
+
+    def _score(self, standing: Standing, at: Block) -> Floats:
+        cls, score = standing.cls, np.zeros(len(at))
+        if standing.static_score is not None:
+            score += standing.static_score[at.rows]
+        for item in self._scores:
+            if _applies(item.applies, cls):
+                score += item.score(cls, at)
+        return score
+
+    # -- single tasks --------------------------------------------------------------------------------------------------
+
+    def is_contextual(self, task: TaskInfo) -> bool:
+        """Whether some check or score of this task looks beyond its class and single nodes."""
+        return any(item.applies(task) for item in self._task_checks) or any(item.applies(task) for item in self._task_scores)
+
+    def task_refusals(self, task: TaskInfo, ok: Mask) -> dict[str, int]:
+        """Narrow a mask of rows by the task's contextual checks; how many each cause refused."""
+        refused: dict[str, int] = {}
+        for item in self._task_checks:
+            rows = np.flatnonzero(ok)
+            if len(rows) and item.applies(task):
+                answer = item.check(task, Block(self.nodes, rows))
+                ok[rows[~answer]] = False
+                refused[item.cause] = refused.get(item.cause, 0) + int((~answer).sum())
+        return {cause: count for cause, count in refused.items() if count}
+
+    def task_scores(self, task: TaskInfo, rows: Any) -> Floats:
+        """Sum of the contextual scores of a task over its candidates."""
+        total = np.zeros(len(rows))
+        at = Block(self.nodes, rows)
+        for item in self._task_scores:
+            if item.applies(task):
+                total += item.score(task, at)
+        return total
+
+    def refused_by_checks(self, standing: Standing) -> tuple[dict[str, int], Mask]:
+        """Live nodes that separable checks refuse, by the first cause, and the mask of those that pass them all."""
+        whole, ok = Block(self.nodes), self.nodes.live.copy()
+        counts: dict[str, int] = {}
+        for check in [*self._static_checks, *self._checks]:
+            if _applies(check.applies, standing.cls):
+                answer = check.check(standing.cls, whole)
+                refused = int((ok & ~answer).sum())
+                if refused:
+                    counts[check.cause] = counts.get(check.cause, 0) + refused
+                ok &= answer
+        return counts, ok
+
+
+def _applies(applies: Callable[[TaskClass], bool] | None, cls: TaskClass) -> bool:
+    return applies is None or applies(cls)
+
+
+def _has_slots(at: Block, cls: TaskClass, *, later: bool) -> Mask:
+    """Enough whole GPUs that are healthy and free (`later`: or being released), where GPUs are known one by one."""
+    free = np.bitwise_count(at.nodes.gpu_free[at.rows]).astype(np.int64)
+    if at.copies is not None and not at.as_pipelined:
+        free = free - at.copies * cls.gpus
+    if later:
+        free = free + (at.releasing[:, cls.gpu_dimension] - at.pipelined[:, cls.gpu_dimension]) // 1000
+    enough: Mask = (free >= cls.gpus) | ~at.nodes.gpu_slots[at.rows]
+    return enough
+
+
+def _kept(ssn: Session) -> dict[TaskClass, Standing]:
+    """Standings of earlier sessions under the same configuration, those of vanished classes dropped."""
+    standings: dict[TaskClass, Standing]
+    conf, standings = ssn.memo.get("standings", (None, {}))
+    if conf is not ssn.conf:
+        standings = {}
+    elif len(standings) > 2 * len(ssn.classes) + 64:
+        known = set(ssn.classes)
+        standings = {cls: standing for cls, standing in standings.items() if cls in known}
+    ssn.memo["standings"] = (ssn.conf, standings)
+    return standings

@@ -1,0 +1,29 @@
+"""The choice of a node for one task whose checks or scores look beyond its class and single nodes.
+
+Inter-pod affinity and topology spreading see other pods and other nodes, so nothing can be kept from task to task but
+the separable part of the class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.model.jobs import TaskInfo
+from scheduler.placement.standing import NEVER, Evaluator, Standing
+
+
+def choose_one(evaluator: Evaluator, standing: Standing, task: TaskInfo) -> tuple[int, bool, dict[str, int]]:
+    """A row (−1: none fits), whether the task is only pipelined there, and how many nodes each contextual cause refused."""
+    views = standing.views
+    open_ = views.idle | views.future
+    refused = evaluator.task_refusals(task, open_)
+    idle = views.idle & open_
+    pipelined = not idle.any()
+    candidates = open_ & views.future if pipelined else idle
+    if not candidates.any():
+        return -1, False, refused
+    scores = standing.scores(candidates)
+    rows = np.flatnonzero(candidates)
+    scores[rows] += evaluator.task_scores(task, rows)
+    scores[~candidates] = NEVER
+    return int(scores.argmax()), pipelined, refused
