@@ -52,8 +52,9 @@ def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of the sum "asked − free = short", with its unit in the label."""
+    """One number of the sum "asked − free = short", with its unit in the label; `key` is the verdict's."""
 
+    key: str
     value: str
     label: str
 
@@ -64,10 +65,8 @@ def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
     if not resource or not verdict.get("asked"):
         return []
     what = {"resource": model or resource_name(resource)}
-    labels = (_("%(resource)s asked") % what, _("free for it"), _("short"))
-    return [
-        Figure(_bare(verdict.get(key, 0), resource), label) for key, label in zip(("asked", "free", "short"), labels, strict=True)
-    ]
+    labels = {"asked": _("%(resource)s asked") % what, "free": _("free for it"), "short": _("short")}
+    return [Figure(key, _bare(verdict.get(key, 0), resource), label) for key, label in labels.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
-
-from jobs import reasons
+from jobs import remarks
 from jobs.choices import GroupPhase, JobPhase, PodPhase
-from jobs.models import Job, PhaseChange, Pod, Task
+from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
 
 Row = dict[str, Any]
 
@@ -24,11 +20,11 @@ JOB_FIELDS = (
 
 
 def job_row(job: Job) -> Row:
-    """One job. `mark` is the state mark; `why` is the verdict in each language, empty when it does not wait."""
+    """One job. `mark` is the state mark; `why` is one line in each language: the verdict while it waits."""
     row = {name: getattr(job, name) for name in JOB_FIELDS}
     for name in ("phase_since", "created_at", "started_at", "finished_at"):
         row[name] = iso(row[name])
-    return row | {"mark": job_mark(job), "why": why(job.verdict, job.gpu_model)}
+    return row | {"mark": job_mark(job), "why": remarks.lines(job)}
 
 
 def job_mark(job: Job) -> str:
@@ -36,18 +32,6 @@ def job_mark(job: Job) -> str:
     if job.phase == JobPhase.PENDING and job.group_phase == GroupPhase.INQUEUE:
         return "inqueue"
     return JobPhase(job.phase).mark
-
-
-def why(verdict: Row | None, model: str = "") -> dict[str, str]:
-    """The verdict as a sentence in every language of the portal; `model` names the GPUs that are asked."""
-    if not verdict:
-        return {code: "" for code, _ in settings.LANGUAGES}
-    return dict(_sentences(json.dumps(verdict, sort_keys=True), model))
-
-
-@lru_cache(maxsize=4096)
-def _sentences(verdict: str, model: str) -> tuple[tuple[str, str], ...]:
-    return tuple(reasons.sentence(json.loads(verdict), model).items())
 
 
 def task_row(task: Task) -> Row:
@@ -94,3 +78,19 @@ def change_row(change: PhaseChange) -> Row:
 def iso(at: datetime | None) -> str | None:
     """ISO 8601, or None."""
     return at.isoformat() if at else None
+
+
+def pod_group_row(group: PodGroup) -> Row:
+    """One gang; `job_uid` is empty when its pods are bare."""
+    return {
+        "uid": group.uid,
+        "namespace": group.namespace,
+        "name": group.name,
+        "job_uid": group.job_uid,
+        "queue": group.queue,
+        "phase": group.phase,
+        "min_member": group.min_member,
+        "min_resources": group.min_resources,
+        "conditions": group.conditions,
+        "created_at": iso(group.created_at),
+    }

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from statistics import median, quantiles
+from typing import Any
 
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from cluster import queries as fleet_queries
+from cluster import runtime
+from cluster.access import policy
 from cluster.models import Node
+from jobs.choices import GroupPhase, JobPhase
+from jobs.models import Job
+
+DAY = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +37,69 @@ def health() -> Health:
         ready += is_ready
         faults += len(unhealthy)
     return Health(nodes, ready, faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The overview's first line. Waits are seconds, None when no job started in the last day."""
+
+    gpus_total: int
+    gpus_used: int
+    gpus_free: int
+    jobs_running: int
+    pods_running: int
+    jobs_waiting: int
+    gpus_waiting: int
+    jobs_failed: int
+    jobs_ended: int
+    wait_median: float | None
+    wait_p90: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, as the live topic `overview` carries it."""
+        return asdict(self)
+
+
+def headline(user: Any, fleet: fleet_queries.Fleet | None = None) -> Headline:
+    """Every figure for one user; a fleet that was read already is not read again."""
+    fleet = fleet or fleet_queries.fleet(user)
+    present = runtime.now()
+    jobs = policy().visible(user, Job.objects.all())
+    waits = waited(jobs, present)
+    counts = jobs.aggregate(
+        jobs_running=Count("uid", filter=RUNNING),
+        pods_running=Sum("running", filter=RUNNING, default=0),
+        jobs_waiting=Count("uid", filter=WAITING),
+        gpus_waiting=Sum("gpus", filter=WAITING, default=0),
+        jobs_failed=Count("uid", filter=Q(phase=JobPhase.FAILED, finished_at__gt=present - DAY)),
+        jobs_ended=Count("uid", filter=Q(finished_at__gt=present - DAY)),
+    )
+    return Headline(
+        gpus_total=fleet.total,
+        gpus_used=fleet.used,
+        gpus_free=fleet.counts["free"],
+        wait_median=median(waits) if waits else None,
+        wait_p90=quantiles(waits, n=10)[-1] if len(waits) > 1 else waits[0] if waits else None,
+        **counts,
+    )
+
+
+RUNNING = Q(phase=JobPhase.RUNNING, deleted_at=None)
+WAITING = Q(phase=JobPhase.PENDING, deleted_at=None)
+
+
+def waited(jobs: QuerySet[Job], present: datetime) -> list[float]:
+    """Seconds from submission to first start, of the jobs that started in the last day."""
+    started = jobs.filter(started_at__gt=present - DAY, started_at__gte=F("created_at"))
+    return [(start - made).total_seconds() for made, start in started.values_list("created_at", "started_at")]
+
+
+def held_at(user: Any) -> list[tuple[str, int, int]]:
+    """Waiting jobs by the stage that holds them: (stage, jobs, GPUs asked), most first; an empty stage is not judged yet."""
+    waiting = policy().visible(user, Job.objects.all()).filter(WAITING).exclude(group_phase=GroupPhase.RUNNING)
+    jobs: Counter[str] = Counter()
+    gpus: Counter[str] = Counter()
+    for stage, count, asked in waiting.order_by().values_list("verdict_stage").annotate(count=Count("uid"), asked=Sum("gpus")):
+        jobs[stage] += count
+        gpus[stage] += asked or 0
+    return [(stage, count, gpus[stage]) for stage, count in jobs.most_common()]

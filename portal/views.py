@@ -8,11 +8,13 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
+
+from portal import overview as overview_page
 
 THEMES = ("light", "dark")
 YEAR = 365 * 24 * 3600
@@ -82,6 +84,10 @@ def locked_out(request: HttpRequest, credentials: dict[str, Any] | None = None, 
     return _error(request, "locked", 429)
 
 
+@require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """Is the fleet used, who uses it, what needs me?"""
-    return render(request, "portal/overview.html")
+    window = request.GET.get("range", "1h")
+    if window not in overview_page.RANGES:
+        return redirect("overview")
+    return render(request, "portal/overview.html", overview_page.context(request.user, window))

@@ -9,11 +9,15 @@ from django import template
 from django.http import HttpRequest
 from django.template import Context
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.formats import localize
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
+from cluster import runtime
+from jobs.pages.podgrid import Cell, Row
 from portal import display, figures, words
 
 register = template.Library()
@@ -99,7 +103,7 @@ def since(moment: datetime | None, until: datetime | None = None) -> SafeString:
     """How long ago `moment` was. It goes on counting in the browser, unless `until` ends it."""
     if moment is None:
         return SafeString("–")
-    words_ = display.duration(((until or timezone.now()) - moment).total_seconds())
+    words_ = display.duration(((until or runtime.now()) - moment).total_seconds())
     if until is not None:
         return format_html("<span>{}</span>", words_)
     return format_html('<time datetime="{}" data-since>{}</time>', moment.isoformat(), words_)
@@ -157,3 +161,82 @@ def query(context: Context, **changes: Any) -> str:
 def cluster_health() -> dict[str, figures.Health]:
     """The top bar's word on the machines."""
     return {"health": figures.health()}
+
+
+@register.simple_tag(takes_context=True)
+def sort_header(context: Context, name: str, label: str, now: str, classes: str = "") -> SafeString:
+    """A column's head that sorts by `name`, and the other way round when it does already."""
+    backwards = now == name
+    order = {name: "ascending", f"-{name}": "descending"}.get(now)
+    return format_html(
+        '<th{}{}><a href="{}">{}</a></th>',
+        format_html(' class="{}"', classes) if classes else "",
+        format_html(' aria-sort="{}"', order) if order else "",
+        query(context, sort=f"-{name}" if backwards else name),
+        label,
+    )
+
+
+@register.filter
+def css(value: float) -> str:
+    """A number as CSS wants it, whatever the language's decimal mark is."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+@register.filter
+def epoch(moment: datetime) -> str:
+    """Seconds since 1970 for scripts, as a plain decimal number in every language."""
+    return f"{moment.timestamp():.3f}"
+
+
+@register.simple_tag
+def stamp(text: str | None) -> SafeString:
+    """A Kubernetes time stamp (RFC 3339) as an instant; what is none is shown as it is."""
+    moment = parse_datetime(text) if isinstance(text, str) and text else None
+    if moment is None or moment.tzinfo is None:
+        return format_html("{}", text or "–")
+    return at(moment)
+
+
+@register.simple_tag
+def pod_cells(row: Row) -> SafeString:
+    """The cells of one task: with the node's name while there are few, small marks when there are many."""
+    parts = [_roomy(cell) if row.is_roomy else _small(cell) for cell in row.cells]
+    more = format_html('<span class="ink3">+{}</span>', display.number(row.hidden)) if row.hidden else ""
+    kind = "cells" if row.is_roomy else "cells many"
+    return format_html('<div class="{}" data-task="{}">{}{}</div>', kind, row.name, SafeString("".join(parts)), more)
+
+
+def _roomy(cell: Cell) -> str:
+    pod = cell.pod
+    node = pod.node if pod and pod.node else _("no node")
+    gpus = ",".join(str(g) for g in pod.gpus) if pod and pod.gpus else ""
+    title = "\n".join(filter(None, (pod.name if pod else "", node, pod.reason if pod else "")))
+    return format_html(
+        '<span class="ba-pod{}" data-st="{}" data-index="{}" data-uid="{}" title="{}"><b>{}<small data-gpus>{}</small>'
+        '<svg class="g" aria-hidden="true"><use href="#st-{}"/></svg></b><span class="clip" data-node>{}</span>'
+        '<span class="vh" data-word>{}</span></span>',
+        " no" if cell.is_missing else "",
+        cell.mark,
+        cell.index,
+        pod.uid if pod else "",
+        title,
+        cell.index,
+        gpus,
+        cell.mark,
+        node,
+        display.word_of(pod.phase if pod else "Pending", cell.mark),
+    )
+
+
+def _small(cell: Cell) -> str:
+    pod = cell.pod
+    title = f"{cell.index} {pod.node}" if pod and pod.node else str(cell.index)
+    return format_html(
+        '<i data-st="{}" data-index="{}" data-uid="{}" title="{}"{}></i>',
+        cell.mark,
+        cell.index,
+        pod.uid if pod else "",
+        title,
+        SafeString(' class="no"') if cell.is_missing else "",
+    )

@@ -1,9 +1,10 @@
 // The page's language: words and forms come from the server as one JSON block.
 export const words = JSON.parse(document.getElementById("ba-words").textContent);
+export const language = document.documentElement.lang;
 
 /** Fill `%(name)s`, `%(name)d` and `%(name)02d` places of a translated sentence. */
 export function fill(form, values) {
-  return form.replace(/%\((\w+)\)(0\d)?[sd]/g, (_, name, pad) => String(values[name]).padStart(pad ? Number(pad) : 0, "0"));
+  return form.replace(/%\((\w+)\)(?:0(\d))?[sd]/g, (_, name, pad) => String(values[name]).padStart(Number(pad ?? 0), "0"));
 }
 
 /** Seconds in words, two units at most; the same forms as the server's. */
@@ -18,15 +19,30 @@ export function durationWords(seconds) {
   return fill(words.seconds, { seconds: s });
 }
 
-const whole = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 0 });
-const tenth = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
+const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 });
+const tenth = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
 
-/** A number as `portal.display.number` writes it. */
+/** A number as the server writes it: one decimal below 100, none above. */
 export function numberWords(value) {
   return Math.abs(value) >= 100 ? whole.format(value) : tenth.format(value);
 }
 
-/** `NVIDIA-A100-SXM4-80GB` is an A100; the same rule as `portal.display.short_model`. */
+/** An amount in smallest units: bytes with their unit, everything else counted. */
+export function amountWords(units, resource) {
+  if (resource === "pods") return numberWords(units);
+  if (resource !== "memory" && resource !== "ephemeral-storage" && !resource.startsWith("hugepages-")) return numberWords(units / 1000);
+  const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let [value, step] = [units, 0];
+  while (Math.abs(value) >= 1024 && step < names.length - 1) [value, step] = [value / 1024, step + 1];
+  return `${numberWords(value)} ${names[step]}`;
+}
+
+/** The word of a phase; a job whose gang is admitted is "in queue". */
+export function stateWord(phase, mark) {
+  return mark === "inqueue" ? words.phases.Inqueue : (words.phases[phase] ?? phase);
+}
+
+/** `NVIDIA-A100-SXM4-80GB` is an A100; the server's rule. */
 export function shortModel(model) {
   return model.replace(/^(?:NVIDIA[- ]|Tesla-|AMD[- ])+/, "").replace(/[- ](?:SXM|PCIE|HBM|NVL|\d+GB).*$/i, "");
 }

@@ -1,0 +1,1 @@
+"""The pages of jobs: the list, its filters and export, one job with its timeline and pods."""

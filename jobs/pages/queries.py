@@ -1,0 +1,202 @@
+"""Questions that pages ask of the projected jobs. Each is a constant number of statements, however many rows there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from cluster.models import Event
+from jobs.choices import GroupPhase, JobPhase
+from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
+from jobs.rows import JOB_FIELDS
+from scheduler.framework.explain import Stage
+
+PAGE_SIZE = 50
+POD_PAGE = 200
+TEXT_LIMIT = 200
+ACTIVE = (JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING)
+
+SORTS: dict[str, str] = {
+    "created": "created_at",
+    "name": "name",
+    "queue": "queue",
+    "gpus": "gpus",
+    "pods": "replicas",
+    "since": "phase_since",
+    "state": "phase",
+}
+"""Names of orderings in a URL, `-` before one reverses it, and the columns that they sort by."""
+
+STATES: dict[str, Q] = {"inqueue": Q(phase=JobPhase.PENDING, group_phase=GroupPhase.INQUEUE)}
+for _mark in ("pending", "running", "restarting", "terminating", "failed", "aborted", "completed"):
+    STATES[_mark] = Q(phase__in=[phase for phase in JobPhase if phase.mark == _mark])
+STATES["pending"] &= ~Q(group_phase=GroupPhase.INQUEUE)
+STATE_ORDER = ("pending", "inqueue", "running", "restarting", "terminating", "failed", "aborted", "completed")
+
+
+def state_of(phase: str, group_phase: str) -> str:
+    """The state mark by which a job is filtered and counted."""
+    if phase == JobPhase.PENDING and group_phase == GroupPhase.INQUEUE:
+        return "inqueue"
+    return JobPhase(phase).mark if phase in JobPhase.values else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a URL's query asks for. `problems` says, in words, what of it cannot be understood and was left out."""
+
+    state: tuple[str, ...] = ()
+    stage: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()
+    owner: tuple[str, ...] = ()
+    namespace: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    text: str = ""
+    gone: bool = False
+    sort: str = "-created"
+    page: int = 1
+    problems: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Filter:
+        """Read a query string."""
+        problems: list[str] = []
+
+        def known(name: str, values: Iterable[str]) -> tuple[str, ...]:
+            asked, possible = query.getlist(name), tuple(values)
+            problems.extend(
+                _("%(name)s “%(value)s” is not known; use one of %(possible)s.")
+                % {"name": name, "value": value[:60], "possible": ", ".join(possible)}
+                for value in asked
+                if value not in possible
+            )
+            return tuple(value for value in asked if value in possible)
+
+        sort = query.get("sort", "-created")
+        if sort.removeprefix("-") not in SORTS:
+            known("sort", SORTS)
+            sort = "-created"
+        page = query.get("page", "1")
+        if not (page.isascii() and page.isdigit() and int(page[:8]) > 0):
+            problems.append(_("page “%(value)s” is not a whole number from 1.") % {"value": page[:20]})
+            page = "1"
+        return cls(
+            state=known("state", STATE_ORDER),
+            stage=known("stage", [stage.value for stage in Stage]),
+            queue=tuple(query.getlist("queue")),
+            owner=tuple(query.getlist("owner")),
+            namespace=tuple(query.getlist("namespace")),
+            model=tuple(query.getlist("model")),
+            text=query.get("q", "").strip().replace("\x00", "")[:TEXT_LIMIT],
+            gone=query.get("gone") == "1",
+            sort=sort,
+            page=int(page[:8]),
+            problems=tuple(problems),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is filtered out."""
+        return not (self.text or any(getattr(self, name) for name in DIMENSIONS))
+
+    def base(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        """The set that facets count in: everything but the facets' own choices."""
+        if not self.gone:
+            jobs = jobs.filter(deleted_at=None)
+        for word in self.text.split():
+            jobs = jobs.filter(
+                Q(name__icontains=word) | Q(owner__icontains=word) | Q(queue__icontains=word) | Q(namespace__icontains=word)
+            )
+        return jobs
+
+    def apply(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        """The jobs that match, in order."""
+        jobs = self.base(jobs)
+        if self.state:
+            wanted = Q()
+            for state in self.state:
+                wanted |= STATES[state]
+            jobs = jobs.filter(wanted)
+        for name, column in COLUMNS.items():
+            if chosen := getattr(self, name):
+                jobs = jobs.filter(**{f"{column}__in": chosen})
+        sign = "-" if self.sort.startswith("-") else ""
+        return jobs.order_by(f"{sign}{SORTS[self.sort.removeprefix('-')]}", "uid")
+
+
+COLUMNS = {"stage": "verdict_stage", "queue": "queue", "owner": "owner", "namespace": "namespace", "model": "gpu_model"}
+DIMENSIONS = ("state", *COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many jobs each choice of each dimension has, given the choices in the other dimensions."""
+
+    total: int
+    matching: int
+    counts: dict[str, Counter[str]]
+
+
+def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
+    """Count every facet in one statement: jobs are grouped by all dimensions at once, and the groups are summed here."""
+    groups = asked.base(jobs).order_by().values_list("phase", "group_phase", *COLUMNS.values()).annotate(jobs=Count("uid"))
+    counts: dict[str, Counter[str]] = {name: Counter() for name in DIMENSIONS}
+    chosen = {name: frozenset(getattr(asked, name)) for name in DIMENSIONS}
+    total = matching = 0
+    for phase, group_phase, *values, number in groups:
+        place = dict(zip(DIMENSIONS, (state_of(phase, group_phase), *values), strict=True))
+        missed = [name for name in DIMENSIONS if chosen[name] and place[name] not in chosen[name]]
+        total += number
+        matching += number if not missed else 0
+        for name in DIMENSIONS:
+            if place[name] and (not missed or missed == [name]):
+                counts[name][place[name]] += number
+    return Facets(total, matching, counts)
+
+
+def listed(jobs: QuerySet[Job], asked: Filter) -> list[Job]:
+    """One page of jobs, without their manifests."""
+    start = (asked.page - 1) * PAGE_SIZE
+    return list(asked.apply(jobs).only(*JOB_FIELDS, "deleted_at")[start : start + PAGE_SIZE])
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetail:
+    """A job with all that its page shows."""
+
+    job: Job
+    tasks: list[Task]
+    pods: list[Pod]
+    changes: list[PhaseChange]
+    events: list[Event]
+    group: PodGroup | None
+
+
+POD_FIELDS = (
+    "uid", "namespace", "name", "job_uid", "task", "index", "job_version", "phase", "node", "gpus", "scheduled_at", "started_at",
+    "finished_at", "exit_code", "reason", "message", "restarts", "created_at", "deleted_at",
+)  # fmt: skip
+EVENT_LIMIT = 200
+
+
+def detail(job: Job, narrow: Callable[[Any, QuerySet[Any]], QuerySet[Any]], user: Any) -> JobDetail:
+    """Everything about one job; `narrow(user, queryset)` is the policy's view of rows."""
+    groups = list(narrow(user, PodGroup.objects.filter(job_uid=job.uid)).order_by("-created_at")[:1])
+    pods = list(narrow(user, Pod.objects.filter(job_uid=job.uid)).only(*POD_FIELDS).order_by("task", "index", "-created_at"))
+    about = [job.uid, *(group.uid for group in groups)]
+    pod_uids = Pod.objects.filter(job_uid=job.uid).values("uid")
+    events = narrow(user, Event.objects.filter(Q(about_uid__in=about) | Q(about_uid__in=pod_uids)))
+    return JobDetail(
+        job=job,
+        tasks=list(job.tasks.all()),
+        pods=pods,
+        changes=list(PhaseChange.objects.filter(job_uid=job.uid)),
+        events=list(events[:EVENT_LIMIT]),
+        group=groups[0] if groups else None,
+    )

@@ -1,0 +1,179 @@
+"""Pages of jobs: the list, its export, one job, and what people may do to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from cluster import runtime
+from cluster.access import policy
+from cluster.errors import ApiError
+from jobs import operations, reasons, remarks
+from jobs.models import Job
+from jobs.pages import export, queries, timeline, yamlview
+from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
+from jobs.pages.facets import panels
+from jobs.pages.podgrid import grid, runs
+
+TABS = ("overview", "pods", "events", "yaml")
+
+
+class _Known(Paginator):
+    """A paginator that was told how many rows there are, and pages over one that was cut already."""
+
+    def __init__(self, rows: list[Job], count: int) -> None:
+        super().__init__(rows, queries.PAGE_SIZE)
+        self._count = count
+
+    @cached_property
+    def count(self) -> int:  # type: ignore[override]
+        return self._count
+
+    def page(self, number: int) -> Page[Job]:  # type: ignore[override]
+        return Page(self.object_list, number, self)
+
+
+@require_safe
+def job_list(request: HttpRequest) -> HttpResponse:
+    """Which jobs need me, and why? Filter, order and page are in the URL; htmx asks for the results alone."""
+    asked = queries.Filter.of(request.GET)
+    jobs = policy().visible(request.user, Job.objects.all())
+    found = queries.facets(jobs, asked)
+    rows = queries.listed(jobs, asked)
+    for job in rows:
+        job.line = remarks.line(job)  # type: ignore[attr-defined]
+        job.mark = queries.state_of(job.phase, job.group_phase)  # type: ignore[attr-defined]
+        job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
+    context = {
+        "asked": asked,
+        "found": found,
+        "panels": panels(found, asked),
+        "page": _Known(rows, found.matching).page(asked.page),
+        "present": runtime.now(),
+    }
+    part = request.headers.get("HX-Request") == "true" and request.headers.get("HX-History-Restore-Request") != "true"
+    response = render(request, "jobs/results.html" if part else "jobs/list.html", context)
+    response["Vary"] = "HX-Request, Cookie"
+    return response
+
+
+@require_safe
+def job_export(request: HttpRequest) -> StreamingHttpResponse:
+    """The jobs that the list's filter matches, as CSV."""
+    asked = queries.Filter.of(request.GET)
+    jobs = asked.apply(policy().visible(request.user, Job.objects.all()))
+    return StreamingHttpResponse(
+        export.rows(jobs),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="jobs.csv"', "X-Accel-Buffering": "no"},
+    )
+
+
+def _job(request: HttpRequest, uid: str) -> Job:
+    job = policy().visible(request.user, Job.objects.filter(uid=uid)).first()
+    if job is None or not policy().may(request.user, "jobs.view", job):
+        raise Http404
+    return job
+
+
+@require_safe
+def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
+    """Why does it wait, what happened, where are its pods?"""
+    job = _job(request, uid)
+    tab = request.GET.get("tab", "overview")
+    if tab not in TABS:
+        return redirect("jobs:detail", uid=uid)
+    shown = queries.detail(job, policy().visible, request.user)
+    present = runtime.now()
+    context: dict[str, Any] = {
+        "job": job,
+        "mark": queries.state_of(job.phase, job.group_phase),
+        "line": remarks.line(job),
+        "shown": shown,
+        "tab": tab,
+        "tabs": TABS,
+        "actions": offers(request.user, job),
+        "present": present,
+        "runs": runs(shown.pods),
+    }
+    if tab == "overview":
+        context |= {
+            "timeline": timeline.build(job, shown.changes, shown.pods, present),
+            "grid": grid(shown.tasks, shown.pods),
+            "why": _why(job),
+        }
+    elif tab == "pods":
+        context["pods"] = Paginator(shown.pods, queries.POD_PAGE).get_page(request.GET.get("page"))
+    elif tab == "yaml":
+        context["yaml"] = list(yamlview.lines(yamlview.dump(job.manifest)))
+    return render(request, "jobs/detail.html", context)
+
+
+def _why(job: Job) -> dict[str, Any] | None:
+    """The verdict panel's words and numbers; None when the job does not wait."""
+    verdict = job.verdict
+    if not verdict or job.deleted_at:
+        return None
+    statement, missing = reasons.headline(verdict, job.gpu_model)
+    needed, placeable = int(verdict.get("needed") or 0), int(verdict.get("placeable") or 0)
+    return {
+        "verdict": verdict,
+        "statement": statement,
+        "missing": missing,
+        "steps": reasons.steps(verdict),
+        "numbers": reasons.numbers(verdict, job.gpu_model),
+        "rejections": reasons.rejections(verdict),
+        "rejected": sum((verdict.get("rejected") or {}).values()),
+        "advice": reasons.advice(verdict, job.gpu_model),
+        "gang": [i < placeable for i in range(needed)] if 1 < needed <= 64 else [],
+    }
+
+
+@require_safe
+def job_by_name(request: HttpRequest, namespace: str, name: str) -> HttpResponseRedirect:
+    """The newest job of a name."""
+    jobs = policy().visible(request.user, Job.objects.filter(namespace=namespace, name=name))
+    uid = jobs.order_by("-created_at").values_list("uid", flat=True).first()
+    if uid is None:
+        raise Http404
+    return redirect("jobs:detail", uid=uid)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def job_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
+    """Ask first where something ends (GET), then do it (POST) through the cluster's port."""
+    job = _job(request, uid)
+    chosen = ACTIONS.get(action)
+    if chosen is None:
+        raise Http404
+    if not policy().may(request.user, "jobs.act", job):
+        raise PermissionDenied(_("Only its owner and administrators may act on this job."))
+    if not may_now(request.user, job, chosen):
+        messages.error(request, _("%(action)s is not possible in the state that the job is in.") % {"action": chosen.label})
+        return redirect("jobs:detail", uid=uid)
+    if request.method != "POST":
+        mark = queries.state_of(job.phase, job.group_phase)
+        return render(request, "jobs/confirm.html", {"job": job, "action": chosen, "mark": mark})
+    return _act(request, job, chosen)
+
+
+def _act(request: HttpRequest, job: Job, action: Action) -> HttpResponseBase:
+    try:
+        if action is DELETE:
+            operations.delete(runtime.current(), job.namespace, job.name, uid=job.uid)
+        else:
+            user = request.user.get_username()
+            operations.act(runtime.current(), job.namespace, job.name, action.name, uid=job.uid, user=user)
+    except ApiError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, action.done % {"name": job.name})
+    return redirect("jobs:list") if action is DELETE else redirect("jobs:detail", uid=job.uid)

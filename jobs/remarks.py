@@ -1,0 +1,61 @@
+"""The one line that a list says about a job: why it waits, or what is worth knowing about the state that it is in."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from cluster.display import duration, number
+from jobs import reasons
+from jobs.choices import JobPhase
+from jobs.models import Job
+
+
+def lines(job: Job) -> dict[str, str]:
+    """`line` in every language of the portal."""
+    said = {}
+    for code, _name in settings.LANGUAGES:
+        with translation.override(code):
+            said[code] = line(job)
+    return said
+
+
+def line(job: Job) -> str:
+    """One line in the active language; empty when there is nothing to say."""
+    if job.verdict and not (job.phase in JobPhase.values and JobPhase(job.phase).is_final):
+        return reasons.say(job.verdict, job.gpu_model)
+    said = _BY_PHASE.get(job.phase)
+    return said(job) if said else ""
+
+
+def _running(job: Job) -> str:
+    if not job.pending:
+        return ""
+    return ngettext("%(count)s pod still waits", "%(count)s pods still wait", job.pending) % {"count": number(job.pending)}
+
+
+def _failed(job: Job) -> str:
+    pods = ngettext("%(count)s pod failed", "%(count)s pods failed", job.failed) % {"count": number(job.failed)}
+    if job.retry_count and job.retry_count >= job.max_retry:
+        return _("%(failed)s, all %(retries)s retries used") % {"failed": pods, "retries": number(job.max_retry)}
+    return pods if job.failed else ""
+
+
+def _ran(job: Job) -> str:
+    if not job.started_at or not job.finished_at:
+        return ""
+    return _("Ran %(duration)s") % {"duration": duration(job.finished_at - job.started_at)}
+
+
+_BY_PHASE = {
+    JobPhase.RUNNING: _running,
+    JobPhase.FAILED: _failed,
+    JobPhase.COMPLETED: _ran,
+    JobPhase.RESTARTING: lambda job: (
+        _("Retry %(count)s of %(limit)s") % {"count": number(job.retry_count), "limit": number(job.max_retry)}
+    ),
+    JobPhase.ABORTED: lambda job: _("Suspended; it can be resumed"),
+    JobPhase.TERMINATED: lambda job: _("Ended by request"),
+}

@@ -1,0 +1,84 @@
+"""The overview: is the fleet used, who uses it, what needs me? What it shows, gathered in a constant number of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from cluster import queries as fleet_queries
+from cluster import runtime
+from cluster.access import policy
+from jobs.models import Job
+from jobs.pages.queries import state_of
+from jobs.reasons import stage_label
+from jobs.remarks import line
+from jobs.rows import JOB_FIELDS
+from portal import attention, figures
+from queues import queries as queue_queries
+
+GPU = "nvidia.com/gpu"
+RANGES = {"1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h"), "7d": gettext_lazy("7 d")}
+CELLS = 1200
+"""GPUs that the small map draws one by one; a larger fleet is drawn a bar a rack."""
+
+
+def context(user: Any, window: str) -> dict[str, Any]:
+    """Everything that the page shows; `window` is a key of RANGES."""
+    present = runtime.now()
+    fleet = fleet_queries.fleet(user)
+    queues = queue_queries.queues(user)
+    branches = queue_queries.tree(queues, [GPU], queue_queries.capacity())
+    leaves = [branch for branch in branches if not branch.parent and branch.queue.name != queue_queries.ROOT]
+    history = queue_queries.shares_over_time(
+        [branch.queue.name for branch in leaves], GPU, queue_queries.WINDOWS[window], present
+    )
+    held = figures.held_at(user)
+    shown = figures.headline(user, fleet)
+    return {
+        "figures": shown,
+        "window": window,
+        "ranges": list(RANGES.items()),
+        "branches": sorted(leaves, key=lambda branch: (-branch.bars[0].request, branch.queue.name))[:9],
+        "history": history,
+        "chart": history.as_json() | {"installed": shown.gpus_total},
+        "attention": attention.entries(user, fleet, queues, present),
+        "held": [(stage_label(stage) if stage else _("Not judged yet"), stage, jobs, gpus) for stage, jobs, gpus in held],
+        "held_total": sum(jobs for _stage, jobs, _gpus in held),
+        "held_most": max((jobs for _stage, jobs, _gpus in held), default=1),
+        "spines": _spines(fleet),
+        "is_small": fleet.total <= CELLS,
+        "finished": _finished(user),
+        "is_empty": not policy().visible(user, Job.objects.all()).exists(),
+        "may_start": policy().may(user, "workload.start"),
+        "present": present,
+    }
+
+
+def _spines(fleet: fleet_queries.Fleet) -> list[dict[str, Any]]:
+    """The fleet by spine, then rack, for the small map."""
+    spines: dict[str, dict[str, list[fleet_queries.Strip]]] = {}
+    for strip in fleet.strips:
+        spines.setdefault(strip.node.spine, {}).setdefault(strip.node.rack, []).append(strip)
+    return [
+        {
+            "name": name,
+            "racks": [
+                {"name": rack, "strips": strips, "used": sum(s.used for s in strips), "total": sum(len(s.cells) for s in strips)}
+                for rack, strips in racks.items()
+            ],
+            "free": sum(strip.free for strips in racks.values() for strip in strips),
+            "total": sum(len(strip.cells) for strips in racks.values() for strip in strips),
+        }
+        for name, racks in spines.items()
+    ]
+
+
+def _finished(user: Any) -> list[Job]:
+    jobs = policy().visible(user, Job.objects.filter(finished_at__isnull=False))
+    found = list(jobs.only(*JOB_FIELDS, "deleted_at").order_by("-finished_at")[:8])
+    for job in found:
+        job.mark = state_of(job.phase, job.group_phase)  # type: ignore[attr-defined]
+        job.line = line(job)  # type: ignore[attr-defined]
+    return found

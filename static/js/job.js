@@ -1,0 +1,127 @@
+// One job, live: head, verdict, pods, events and timeline follow the job's own topic.
+import { append, relayout } from "./timeline.js";
+import { subscribe } from "./live.js";
+import { flag, patch } from "./patch.js";
+import { amountWords, language, numberWords, stateWord, words } from "./words.js";
+
+const page = document.querySelector("[data-job]");
+
+function cellMark(pod) {
+  if (pod.deleted_at && !pod.finished_at) return "aborted";
+  return pod.phase === "Pending" && pod.node ? "inqueue" : pod.mark;
+}
+
+function patchCell(pod) {
+  const row = page.querySelector(`.cells[data-task="${CSS.escape(pod.task)}"]`);
+  const cell = row?.querySelector(`[data-index="${pod.index}"]`);
+  if (!cell || (pod.deleted_at && cell.dataset.uid !== pod.uid)) return;
+  const mark = cellMark(pod);
+  const changed = cell.dataset.st !== mark;
+  cell.dataset.uid = pod.uid;
+  cell.dataset.st = mark;
+  cell.classList.toggle("no", !pod.node);
+  cell.title = [pod.name, pod.node || words.noNode, pod.reason].filter(Boolean).join("\n");
+  if (cell.matches(".ba-pod")) {
+    cell.querySelector("use").setAttribute("href", `#st-${mark}`);
+    cell.querySelector("[data-node]").textContent = pod.node || words.noNode;
+    cell.querySelector("[data-gpus]").textContent = (pod.gpus ?? []).join(",");
+    cell.querySelector("[data-word]").textContent = stateWord(pod.phase, mark);
+  }
+  if (changed) flag(cell);
+}
+
+function patchPods(pods) {
+  for (const pod of pods) {
+    patchCell(pod);
+    const row = page.querySelector(`[data-pods] tr[data-uid="${CSS.escape(pod.uid)}"]`);
+    if (row) patch(row, pod);
+  }
+}
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function eventRow(event, wide) {
+  const row = element("tr");
+  row.dataset.uid = event.uid;
+  const mark = element("td");
+  const warning = event.type === "Warning";
+  mark.innerHTML = `<span class="ba-st" data-st="${warning ? "pending" : "completed"}"><svg class="g" aria-hidden="true"><use href="#st-${warning ? "pending" : "completed"}"/></svg><span class="vh"></span></span>`;
+  mark.querySelector(".vh").textContent = event.type;
+  const time = element("td", "ink3", new Date(event.last_seen).toLocaleTimeString(language, { hour12: false }));
+  const message = element("td", wide ? "wrapped" : "");
+  if (wide) {
+    message.textContent = event.message;
+    const about = element("td", "ink2", `${event.about_kind} ${event.about_name}`);
+    row.append(time, mark, element("td", "b", event.reason), about, element("td", "num", numberWords(event.count)), message);
+  } else {
+    message.append(element("b", "", event.reason), ` ${event.message}`);
+    if (event.count > 1) message.append(" ", element("span", "ink3", `×${numberWords(event.count)}`));
+    row.append(time, mark, message);
+  }
+  return row;
+}
+
+function patchEvents(events) {
+  const table = page.querySelector("[data-events]");
+  if (!table || !events.length) return;
+  const body = table.tBodies[0];
+  const wide = table.tHead !== null;
+  for (const event of [...events].sort((a, b) => Date.parse(a.last_seen) - Date.parse(b.last_seen))) {
+    body.querySelector(`tr[data-uid="${CSS.escape(event.uid)}"]`)?.remove();
+    body.querySelector("tr:not([data-uid])")?.remove();
+    body.prepend(eventRow(event, wide));
+  }
+  while (body.rows.length > Number(table.dataset.limit)) body.lastElementChild.remove();
+}
+
+/** The verdict's numbers move in place; a verdict of another kind is said in one line, with a link to the whole of it. */
+function patchWhy(row) {
+  const panel = page.querySelector("[data-why]");
+  const note = page.querySelector("[data-note]");
+  const same = panel && row.verdict && panel.dataset.why === row.verdict.code;
+  if (panel) panel.hidden = !same;
+  if (note) note.hidden = same || !row.why?.[language];
+  if (!same) return;
+  for (const key of ["asked", "free", "short"]) {
+    const figure = panel.querySelector(`[data-sum="${key}"]`);
+    const text = amountWords(row.verdict[key], row.verdict.resource);
+    if (figure && figure.textContent !== text) {
+      figure.textContent = text;
+      flag(figure);
+    }
+  }
+  panel.querySelectorAll(".ba-gang i").forEach((segment, i) => segment.classList.toggle("no", i >= row.verdict.placeable));
+  const missing = panel.querySelector("[data-missing]");
+  if (missing) missing.textContent = row.why[language];
+}
+
+function patchActions(row) {
+  page.querySelectorAll("[data-phases]").forEach((action) => {
+    action.hidden = !action.dataset.phases.split(" ").includes(row.phase);
+  });
+}
+
+subscribe(`job:${page.dataset.uid}`, {
+  uids: () => [page.dataset.uid],
+  onMessage(message) {
+    for (const row of message.changed ?? []) {
+      patch(page.querySelector(".ba-head"), row);
+      patch(page.querySelector(".ba-facts"), row);
+      const note = page.querySelector("[data-note]");
+      if (note) patch(note, row);
+      patchWhy(row);
+      patchActions(row);
+    }
+    patchPods(message.pods ?? []);
+    patchEvents(message.events ?? []);
+    append(message.changes ?? []);
+    if ((message.gone ?? []).includes(page.dataset.uid)) page.querySelector("[data-gone]").hidden = false;
+  },
+});
+
+setInterval(relayout, 1000);

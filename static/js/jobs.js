@@ -1,0 +1,60 @@
+// The job list, live: rows that are shown change in place; new jobs gather behind a chip, so that nothing moves under the pointer.
+import { subscribe } from "./live.js";
+import { patch } from "./patch.js";
+import { fill, words } from "./words.js";
+
+
+let fresh = new Set();
+let since = Date.now();
+
+function shown() {
+  return [...document.querySelectorAll("#results tr[data-uid]")].map((row) => row.dataset.uid);
+}
+
+/** Whether a row would be in this list, as far as the URL's filters say. */
+function matches(row) {
+  const asked = new URLSearchParams(location.search);
+  const values = { state: row.mark, queue: row.queue, owner: row.owner, namespace: row.namespace, model: row.gpu_model };
+  for (const [name, value] of Object.entries(values)) {
+    if (asked.has(name) && !asked.getAll(name).includes(value)) return false;
+  }
+  if (asked.has("stage") && !asked.getAll("stage").includes(row.verdict?.stage)) return false;
+  const text = [row.name, row.owner, row.queue, row.namespace].join("\n").toLowerCase();
+  return (asked.get("q") ?? "").toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+function receive(message) {
+  const here = new Set(shown());
+  for (const row of message.changed ?? []) {
+    if (here.has(row.uid)) patch(document.querySelector(`#results tr[data-uid="${CSS.escape(row.uid)}"]`), row);
+    else if (Date.parse(row.created_at) > since && matches(row)) fresh.add(row.uid);
+  }
+  for (const uid of message.gone ?? []) {
+    fresh.delete(uid);
+    document.querySelector(`#results tr[data-uid="${CSS.escape(uid)}"]`)?.classList.add("gone");
+  }
+  const chip = document.querySelector("[data-new]");
+  if (chip) {
+    chip.hidden = fresh.size === 0;
+    chip.textContent = fill(words.new, { count: fresh.size });
+  }
+}
+
+const subscription = subscribe("jobs", { uids: shown, onMessage: receive });
+
+document.addEventListener("htmx:afterSettle", () => {
+  fresh = new Set();
+  since = Date.now();
+  subscription.refresh();
+  const link = document.querySelector("[data-export]");
+  if (link) link.search = location.search;
+});
+
+// Empty fields would only make the address longer.
+document.addEventListener("htmx:configRequest", (event) => {
+  const parameters = event.detail.parameters;
+  for (const [key, value] of [...parameters.entries?.() ?? Object.entries(parameters)]) {
+    if (value === "") delete parameters[key];
+  }
+});
+

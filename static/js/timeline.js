@@ -1,0 +1,67 @@
+// The timeline, live: the line of now moves, open bars grow with it, and a new phase begins a bar of its own.
+import { durationWords, stateWord } from "./words.js";
+
+const box = document.querySelector("[data-timeline]");
+const lane = box?.querySelector("[data-lane=job]");
+const start = Number(box?.dataset.start);
+let end = Number(box?.dataset.end);
+const marks = { Running: "running", Restarting: "restarting", Completed: "completed", Failed: "failed", Aborted: "aborted", Terminated: "aborted" };
+const finals = ["Completed", "Failed", "Terminated"];
+
+function place(at) {
+  return `${Math.min(100, Math.max(0, (100 * (at - start)) / (end - start))).toFixed(3)}%`;
+}
+
+function open() {
+  return box?.dataset.over === "no";
+}
+
+/** Move what depends on the present; when it leaves the axis, the axis grows. */
+export function relayout() {
+  if (!open() || document.hidden) return;
+  const now = Date.now() / 1000;
+  if (now > end) {
+    end = now + (now - start) * 0.1;
+    box.querySelectorAll("[data-at]").forEach((tick) => (tick.style.left = place(Number(tick.dataset.at))));
+  }
+  box.querySelectorAll(".tl-bar").forEach((bar) => {
+    const from = Number(bar.dataset.from);
+    const to = Number(bar.dataset.to ?? now);
+    bar.style.left = place(from);
+    bar.style.width = `${Math.max(0, (100 * (Math.min(to, end) - from)) / (end - start)).toFixed(3)}%`;
+    if (bar.dataset.to === undefined) {
+      const text = `${bar.dataset.word} ${durationWords(now - from)}`;
+      bar.title = text;
+      const shown = bar.querySelector("span");
+      if (shown) shown.textContent = text;
+    }
+  });
+  box.querySelectorAll("[data-now]").forEach((line) => (line.style.left = place(now)));
+}
+
+/** Begin a bar for each change that is new. */
+export function append(changes) {
+  if (!open() || !lane) return;
+  for (const change of changes) {
+    const at = Date.parse(change.at) / 1000;
+    const last = [...lane.querySelectorAll(".tl-bar")].at(-1);
+    if (last && at <= Number(last.dataset.from)) continue;
+    const mark = change.phase === "Pending" ? (change.group_phase === "Inqueue" ? "inqueue" : "pending") : (marks[change.phase] ?? "terminating");
+    if (last && last.dataset.st === mark && last.dataset.phase === change.phase) continue;
+    if (last && last.dataset.to === undefined) last.dataset.to = at;
+    const bar = document.createElement("i");
+    bar.className = "tl-bar";
+    bar.dataset.st = mark;
+    bar.dataset.phase = change.phase;
+    bar.dataset.from = at;
+    bar.dataset.word = stateWord(change.phase, mark);
+    bar.append(document.createElement("span"));
+    lane.append(bar);
+    if (finals.includes(change.phase)) {
+      bar.dataset.to = at;
+      relayout();
+      box.dataset.over = "yes";
+    }
+  }
+  relayout();
+}
