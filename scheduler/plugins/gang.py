@@ -27,7 +27,7 @@ class Gang:
     def on_session_open(self, ssn: Session) -> None:
         ssn.add_job_valid(self.name, lacking)
         ssn.add_job_order(self.name, JobInfo.is_ready)
-        ssn.add_job_ready(self.name, lambda job: job.roles_ready() and job.is_ready())
+        ssn.add_job_ready(self.name, lambda job: job.roles_ready() and job.is_ready(), lacking=_missing)
         ssn.add_job_pipelined(self.name, _pipelined)
         ssn.add_job_starving(self.name, JobInfo.is_starving)
         ssn.add_preemptable(self.name, surplus)
@@ -50,6 +50,11 @@ def lacking(job: JobInfo) -> Verdict | None:
 
 def _too_few(job: JobInfo, needed: int, found: int, role: str = "") -> Verdict:
     return Verdict(Stage.GANG, Code.GANG_TOO_FEW_PODS, queue=job.queue, task=role, needed=needed, placeable=found)
+
+
+def _missing(job: JobInfo) -> int:
+    """How many more tasks must get a node, at the least, before the job can be ready."""
+    return job.min_available - job.ready_count() - job.pending_best_effort()
 
 
 def _pipelined(job: JobInfo) -> Vote:
