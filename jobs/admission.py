@@ -21,10 +21,10 @@ from cluster.faults import (
 from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from jobs import keys, manifest
 from jobs.lifecycle import Action
+from jobs.manifest.companions import CommandShape, GroupShape, PriorityClassShape
 from jobs.manifest.partitions import check_topology
 from jobs.manifest.shapes import PodShape
 from jobs.manifest.template import check_labels, check_pod_spec
-from jobs.shapes import CommandShape, GroupShape, PriorityClassShape
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 HIGHEST_USER_PRIORITY = 1_000_000_000
