@@ -105,7 +105,7 @@ def node_panel(request: HttpRequest, name: str) -> HttpResponse:
     """The part of a node that the GPU page shows at its side."""
     _may_view(request)
     node = get_object_or_404(queries.nodes(request.user), name=name)
-    return render(request, "cluster/_node_panel.html", _node_context(node, queries.strips(request.user, [node])[0]))
+    return render(request, "cluster/node_panel.html", _node_context(node, queries.strips(request.user, [node])[0]))
 
 
 def _wants_part(request: HttpRequest) -> bool:

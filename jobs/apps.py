@@ -10,9 +10,12 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register what is asked of jobs and what belongs to them before a cluster keeps it."""
+        from cluster import workloads
         from cluster.admission import admission
         from jobs.admission import rules
         from jobs.schedulers import scheduler_names
+        from jobs.workloads import PodRows
 
         for kind, rule in rules(scheduler_names()).items():
             admission.register(kind, rule)
+        workloads.use(PodRows())

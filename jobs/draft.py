@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +19,10 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.representer import RoundTripRepresenter
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
+
+from cluster import documents
+from cluster.errors import BadRequest
 
 Path = tuple[str | int, ...]
 
@@ -56,12 +61,9 @@ class Draft:
         """The value at a path, or `default` when any step is missing."""
         node: Any = self.root
         for step in path:
-            if isinstance(node, CommentedMap) and step in node:
-                node = node[step]
-            elif isinstance(node, CommentedSeq) and isinstance(step, int) and 0 <= step < len(node):
-                node = node[step]
-            else:
+            if not _holds(node, step):
                 return default
+            node = node[step]
         return node
 
     def set(self, path: Path, value: Any) -> None:
@@ -131,7 +133,7 @@ class Draft:
 
     def _splice(self, path: Path, value: Any) -> bool:
         """Replace the characters of one plain or quoted scalar on one line; False when the value is no such scalar."""
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list) or (isinstance(value, str) and "\n" in value):
             return False
         node = _scalar(self.text, path)
         if node is None or node.style in ("|", ">") or node.start_mark.line != node.end_mark.line:
@@ -139,7 +141,7 @@ class Draft:
         start, end = node.start_mark.index, node.end_mark.index
         if start == end:
             return False
-        text = self.text[:start] + _scalar_text(value, flow=True) + self.text[end:]
+        text = self.text[:start] + _scalar_text(value) + self.text[end:]
         before = self.text
         self.text = text
         try:
@@ -237,20 +239,28 @@ def _shared_nodes(root: yaml.Node | None) -> set[int]:
     return shared
 
 
-def _scalar_text(value: Any, *, flow: bool) -> str:
-    return (
-        yaml.safe_dump(value, default_flow_style=flow, width=1_000_000, allow_unicode=True)
-        .removesuffix("\n")
-        .removesuffix("\n...")
-    )
+def _scalar_text(value: Any) -> str:
+    return value if isinstance(value, str) and _plain(value) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> bool:
+    """Whether the text needs no quotes: every reader of the manifest takes it for exactly this text, also inside brackets."""
+    try:
+        return documents.load(f"a: [{text}]")[0].obj == {"a": [text]} and documents.load(f"a: {text}")[0].obj == {"a": text}
+    except (BadRequest, IndexError):
+        return False
 
 
 def _commented(value: Any) -> Any:
-    """Plain dicts and lists as ruamel's own, so that later edits find them."""
+    """Plain dicts and lists as ruamel's own, so that later edits find them; text quoted where it must be."""
     if isinstance(value, dict):
         return CommentedMap((key, _commented(item)) for key, item in value.items())
     if isinstance(value, list):
         return CommentedSeq(_commented(item) for item in value)
+    if isinstance(value, str) and "\n" in value:
+        return LiteralScalarString(value)
+    if isinstance(value, str) and not _plain(value):
+        return DoubleQuotedScalarString(value)
     return value
 
 

@@ -16,7 +16,7 @@ from jobs.draft import Draft, Path
 from jobs.fields import JOB_FIELDS, TASK_FIELDS, Place
 
 TASKS: Path = ("spec", "tasks")
-MAX_TASKS = 64
+MAX_TASKS = 40
 
 ACTIONS = (
     ("", _("do nothing")),

@@ -1,8 +1,15 @@
-"""Where the pages of this app are found."""
+"""The pages of queues."""
 
-from __future__ import annotations
+from django.urls import path
 
-from typing import Any
+from queues import views
 
 app_name = "queues"
-urlpatterns: list[Any] = []
+urlpatterns = [
+    path("queues/", views.queue_list, name="list"),
+    path("queues/new/", views.create, name="create"),
+    path("queues/<str:name>/", views.detail, name="detail"),
+    path("queues/<str:name>/edit/", views.edit, name="edit"),
+    path("queues/<str:name>/delete/", views.delete, name="delete"),
+    path("queues/<str:name>/actions/<str:action>/", views.action, name="action"),
+]

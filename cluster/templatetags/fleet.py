@@ -1,0 +1,43 @@
+"""Filters of the pages about queues, nodes, GPUs and the submit form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from django import template
+
+from cluster import display
+
+register = template.Library()
+
+
+@register.filter
+def json(value: Any) -> str:
+    """A value as JSON text, to be put into an attribute (where the template escapes it)."""
+    return orjson.dumps(value).decode()
+
+
+@register.filter
+def resource_name(resource: str) -> str:
+    """A resource in words."""
+    return display.resource_name(resource)
+
+
+@register.filter
+def short_model(model: str) -> str:
+    """A GPU model as people say it."""
+    return display.short_model(model)
+
+
+@register.filter
+def of(mapping: Mapping[str, Any], key: str) -> Any:
+    """What a mapping has under a key; None when nothing."""
+    return mapping.get(key)
+
+
+@register.filter
+def share_percent(share: float) -> str:
+    """A share (1.0 is all) in whole per cent."""
+    return display.number(round(100 * share))

@@ -1,0 +1,201 @@
+"""The submit page: a form and YAML over one draft, checked as one types, and the way into the cluster.
+
+One posted request carries both sides: `yaml`, the form's inputs, and `shown`, what the form showed when it was drawn. The
+draft is the YAML with the form's changes in it, whichever side was edited.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from cluster import documents, runtime
+from cluster.access import policy
+from cluster.errors import ApiError, Unavailable
+from cluster.projection import Batch
+from jobs import clone, forms, operations
+from jobs.checks import Check, Fault, check, refuse
+from jobs.draft import Draft, DraftError
+from jobs.models import Job
+from jobs.preview import models, offered_queues, preview
+from jobs.projection import project_jobs
+from jobs.starters import BY_KEY, SHAPES
+
+LIMIT = 2**20
+
+
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest) -> HttpResponse:
+    """The page; a POST submits, or (without script) brings both sides together or changes the list of tasks."""
+    if not policy().may(request.user, "jobs.submit"):
+        raise PermissionDenied
+    if request.method == "GET":
+        return _fresh(request)
+    wish = request.POST.get("do", "submit")
+    if wish == "load":
+        return _loaded(request)
+    checked = _edited(request, wish)
+    if wish != "submit" or checked.faults or checked.is_bundle:
+        return _page(request, checked, status=422 if wish == "submit" and checked.faults else 200)
+    return _submit(request, checked)
+
+
+@require_POST
+def validate(request: HttpRequest) -> HttpResponse:
+    """The same draft looked at while it is being written; the answer is the parts of the page that change."""
+    if not policy().may(request.user, "jobs.submit"):
+        raise PermissionDenied
+    wish = request.POST.get("do", "")
+    context = _context(request, _edited(request, wish))
+    context["redraw"] = request.POST.get("side") != "form" or bool(wish)
+    return render(request, "jobs/submit_check.html", context)
+
+
+def _fresh(request: HttpRequest) -> HttpResponse:
+    origin: Job | None = None
+    text = ""
+    if uid := request.GET.get("from"):
+        origin = get_object_or_404(policy().visible(request.user, Job.objects.all()), uid=uid)
+        try:
+            text = clone.manifest(origin)
+        except ValueError:
+            messages.error(request, _("%(job)s was not submitted as a Job, so there is nothing to clone.") % {"job": origin})
+            origin = None
+    if not text:
+        shape = BY_KEY.get(request.GET.get("shape", ""), SHAPES[0])
+        offered = offered_queues(request.user)
+        wanted = request.GET.get("queue", "")
+        queue = wanted if wanted in offered else "default" if "default" in offered or not offered else offered[0]
+        taken = set(Job.objects.filter(namespace="default", deleted_at=None).values_list("name", flat=True))
+        name = f"{shape.key}-1"
+        text = shape.manifest(clone.next_name(shape.key, taken) if name in taken else name, queue)
+    return _page(request, _checked(request, text, None), origin=origin, first=True)
+
+
+def _loaded(request: HttpRequest) -> HttpResponse:
+    """A file took the draft's place."""
+    file = request.FILES.get("file")
+    if file is None:
+        return _page(request, _checked(request, request.POST.get("yaml", ""), None))
+    if file.size is None or file.size > LIMIT:
+        text = request.POST.get("yaml", "")
+        checked = _checked(request, text, None)
+        checked.faults.insert(0, Fault(_("The file is larger than 1 MiB; a manifest is smaller. Nothing was loaded.")))
+        return _page(request, checked, status=413)
+    raw = file.read()
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        checked = _checked(request, request.POST.get("yaml", ""), None)
+        checked.faults.insert(0, Fault(_("The file is not text in UTF-8. Nothing was loaded.")))
+        return _page(request, checked, status=422)
+    return _page(request, _checked(request, text, None), first=True)
+
+
+def _edited(request: HttpRequest, wish: str) -> Check:
+    """The posted YAML with the posted form's changes, checked."""
+    text = request.POST.get("yaml", "").replace("\r\n", "\n")
+    shown = _texts(request.POST.get("shown", ""))
+    start = _texts(request.POST.get("start", "")) or None
+    try:
+        found = documents.load(text)
+        draft = Draft(text) if len(found) == 1 and found[0].obj.get("kind") == "Job" else None
+    except (ApiError, DraftError):
+        draft = None
+    if draft is not None:
+        try:
+            forms.merge(draft, shown, request.POST.dict())
+            _change_tasks(draft, wish)
+        except DraftError as error:
+            checked = _checked(request, text, start)
+            checked.faults.append(Fault(str(error), line=error.line))
+            return checked
+        text = draft.text
+    return _checked(request, text, start)
+
+
+def _change_tasks(draft: Draft, wish: str) -> None:
+    found = re.fullmatch(r"remove-task-(\d{1,3})", wish)
+    if wish == "add-task":
+        forms.add_task(draft)
+    elif found and forms.task_count(draft) > 1:
+        forms.remove_task(draft, int(found[1]))
+
+
+def _checked(request: HttpRequest, text: str, start: dict[str, str] | None) -> Check:
+    try:
+        return check(runtime.current(), text, owner=request.user.get_username(), start=start)
+    except Unavailable as error:
+        checked = Check(text)
+        checked.faults = [Fault(error.message)]
+        return checked
+
+
+def _submit(request: HttpRequest, checked: Check) -> HttpResponse:
+    try:
+        manifest = documents.load(checked.text)[0].obj
+        job = operations.submit(runtime.current(), manifest, owner=request.user.get_username())
+    except ApiError as error:
+        refuse(checked, error)
+        return _page(request, checked, status=error.status)
+    project_jobs(Batch(upserts=[job]))
+    messages.success(request, _("Job %(name)s was submitted.") % {"name": job["metadata"]["name"]})
+    return redirect("jobs:detail", job["metadata"]["uid"])
+
+
+def _page(
+    request: HttpRequest, checked: Check, *, origin: Job | None = None, first: bool = False, status: int = 200
+) -> HttpResponse:
+    context = _context(request, checked)
+    if first:
+        context["start"] = context["shown"]
+    context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "origin": origin, "limit": LIMIT}
+    return render(request, "jobs/submit.html", context, status=status)
+
+
+def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
+    tasks: list[dict[str, Any]] = []
+    if checked.draft is not None and checked.inputs is not None:
+        for index in range(forms.task_count(checked.draft)):
+            prefix = f"tasks.{index}."
+            tasks.append({key.removeprefix(prefix): each for key, each in checked.inputs.items() if key.startswith(prefix)})
+    known = models()
+    return {
+        "check": checked,
+        "fields": checked.inputs,
+        "tasks": tasks,
+        "state": _state(checked),
+        "shown": json.dumps({key: each.value for key, each in (checked.inputs or {}).items()}, ensure_ascii=False),
+        "start": request.POST.get("start", ""),
+        "queues": offered_queues(request.user),
+        "models": known,
+        "model_values": [value for value, _name in known],
+        "modes": forms.MODES,
+        "actions": forms.ACTIONS,
+        "action_values": [value for value, _name in forms.ACTIONS],
+        "preview": preview(request.user, checked.job) if checked.job else None,
+    }
+
+
+def _state(checked: Check) -> dict[str, Any]:
+    """What the page's script needs: the text, each fault with its line, and what each input shows beside its value."""
+    faults = [{"line": fault.line, "message": fault.message} for fault in checked.faults if fault.line]
+    marks = {each.id: {"errors": each.errors, "changed": each.changed} for each in (checked.inputs or {}).values()}
+    return {"yaml": checked.text, "faults": faults, "inputs": marks}
+
+
+def _texts(raw: str) -> dict[str, str]:
+    """A JSON object of texts that the page carried; anything else counts as nothing."""
+    try:
+        value = json.loads(raw) if raw else {}
+    except ValueError:
+        return {}
+    return {key: text for key, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}

@@ -1,0 +1,239 @@
+"""Pages of queues: the tree with its shares, one queue, and what staff may do with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from cluster import runtime
+from cluster.access import policy
+from cluster.errors import ApiError, Conflict, NotFound
+from cluster.kinds import QUEUE
+from queues import queries, writes
+from queues.forms import QueueForm, flatten
+from queues.models import Queue
+from queues.operations import ACTIONS
+
+BASIC = ("nvidia.com/gpu", "cpu", "memory")
+
+
+def queue_list(request: HttpRequest) -> HttpResponse:
+    """The tree, all resources side by side or one in figures (`?resource=`), and shares over time."""
+    _check(request, "queues.view")
+    rows = queries.queues(request.user)
+    names = queries.resources(rows)
+    chosen = request.GET.get("resource", "")
+    shown = [chosen] if chosen in names else names[:5]
+    total = queries.capacity()
+    branches = queries.tree(rows, shown, total)
+    drawn = chosen if chosen in names else names[0]
+    window = _window(request)
+    leaves = [branch.queue.name for branch in branches if not branch.parent and branch.queue.name != queries.ROOT]
+    history = queries.shares_over_time(leaves, drawn, queries.WINDOWS[window], runtime.now())
+    context = {
+        "branches": branches,
+        "resources": names,
+        "shown": shown,
+        "chosen": chosen if chosen in names else "",
+        "drawn": drawn,
+        "history": history,
+        "chart": history.as_json() | {"capacity": total.get(drawn, 0) / queries.divisor(drawn), "others": _("others")},
+        "window": window,
+        "windows": queries.WINDOWS,
+        "may_change": policy().may(request.user, "queues.change"),
+    }
+    return render(request, "queues/list.html", context)
+
+
+def detail(request: HttpRequest, name: str) -> HttpResponse:
+    """One queue: its amounts, jobs, shares over time, events."""
+    queue = _queue(request, name)
+    rows = queries.queues(request.user)
+    names = queries.resources([queue, *(row for row in rows if row.name == queries.ROOT)])
+    branches = queries.tree(rows, names, queries.capacity())
+    branch = next(each for each in branches if each.queue.name == name)
+    chosen = request.GET.get("resource", "")
+    drawn = chosen if chosen in names else names[0]
+    window = _window(request)
+    history = queries.queue_over_time(name, drawn, queries.WINDOWS[window], runtime.now())
+    words = {
+        "allocated": _("allocated"),
+        "inqueue": _("admitted, not placed"),
+        "deserved": _("deserved"),
+        "request": _("asked"),
+    }
+    context = {
+        "queue": queue,
+        "branch": branch,
+        "amounts": [(bar, queue.deserved.get(bar.resource)) for bar in branch.bars],
+        "children": [each for each in branches if each.queue.parent == name and each.queue.name != name],
+        "resources": names,
+        "drawn": drawn,
+        "history": history,
+        "chart": history.as_json() | {"words": words},
+        "words": words,
+        "window": window,
+        "windows": queries.WINDOWS,
+        "events": queries.events(queue),
+        "may_change": policy().may(request.user, "queues.change", queue),
+        "closed_by_parent": queue.annotations.get("volcano.sh/closed-by-parent") == "true",
+    }
+    return render(request, "queues/detail.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new queue."""
+    _check(request, "queues.change")
+    if request.method == "GET":
+        blank = {"spec": {"parent": request.GET.get("parent", queries.ROOT), "weight": 1, "reclaimable": True}}
+        form = QueueForm.of(blank, _known(request))
+        for each in form.inputs.values():
+            each.was = ""
+        return _form_page(request, form)
+    form = QueueForm.posted(request.POST, _known(request))
+    if _new_resource_lacks_name(form):
+        return _form_page(request, form, status=422)
+    try:
+        obj = writes.create(form.manifest())
+    except ApiError as error:
+        return _refused(request, form, error)
+    name = obj["metadata"]["name"]
+    messages.success(request, _("Queue %(name)s was created.") % {"name": name})
+    return redirect("queues:detail", name)
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a queue. What somebody else changed since is shown, not overwritten."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    try:
+        current = runtime.current().get(QUEUE, name)
+    except NotFound as error:
+        raise Http404(name) from error
+    if request.method == "GET":
+        return _form_page(request, QueueForm.of(current, _known(request)))
+    form = QueueForm.posted(request.POST, _known(request), name)
+    if _new_resource_lacks_name(form):
+        return _form_page(request, form, status=422)
+    if not form.patch():
+        messages.info(request, _("Nothing was changed."))
+        return redirect("queues:detail", name)
+    try:
+        writes.update(name, form.patch(), form.version)
+    except Conflict:
+        return _conflict(request, form, name)
+    except ApiError as error:
+        return _refused(request, form, error)
+    messages.success(request, _("Queue %(name)s was changed.") % {"name": name})
+    return redirect("queues:detail", name)
+
+
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask, then delete."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    error: ApiError | None = None
+    if request.method == "POST":
+        try:
+            writes.delete(name)
+        except ApiError as refused:
+            error = refused
+        else:
+            messages.success(request, _("Queue %(name)s was deleted.") % {"name": name})
+            return redirect("queues:list")
+    groups = queue.groups_pending + queue.groups_inqueue + queue.groups_running + queue.groups_unknown
+    children = Queue.objects.filter(parent=name, deleted_at=None).count()
+    context = {"queue": queue, "groups": groups, "children": children, "error": error}
+    return render(request, "queues/delete.html", context, status=error.status if error else 200)
+
+
+@require_POST
+def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
+    """Open or close a queue."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    if action not in ACTIONS:
+        raise Http404(action)
+    try:
+        writes.act(name, action, request.user.get_username())
+    except ApiError as error:
+        messages.error(request, error.message)
+    else:
+        done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
+        messages.success(request, done[action] % {"name": name})
+    return redirect("queues:detail", name)
+
+
+def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
+    if not policy().may(request.user, right, queue):
+        raise PermissionDenied
+
+
+def _queue(request: HttpRequest, name: str) -> Queue:
+    _check(request, "queues.view")
+    return get_object_or_404(policy().visible(request.user, Queue.objects.filter(deleted_at=None)), name=name)
+
+
+def _window(request: HttpRequest) -> str:
+    asked = request.GET.get("window", "")
+    return asked if asked in queries.WINDOWS else "1h"
+
+
+def _known(request: HttpRequest) -> list[str]:
+    """The resources that the form offers without being told."""
+    return list(dict.fromkeys([*BASIC, *queries.resources(queries.queues(request.user))]))
+
+
+def _new_resource_lacks_name(form: QueueForm) -> bool:
+    name = form.inputs["resource.new"]
+    if not name.value and any(each.value for each in form.new_row):
+        name.errors.append(_("Name the resource, for example example.com/fpga."))
+        return True
+    return False
+
+
+def _form_page(request: HttpRequest, form: QueueForm, *, status: int = 200, **more: Any) -> HttpResponse:
+    parents = [row.name for row in queries.queues(request.user) if row.name != form.name]
+    return render(request, "queues/edit.html", {"form": form, "parents": parents, **more}, status=status)
+
+
+def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResponse:
+    form.blame(error.fields)
+    if not error.fields:
+        form.errors.append(error.message)
+    return _form_page(request, form, status=error.status)
+
+
+def _conflict(request: HttpRequest, form: QueueForm, name: str) -> HttpResponse:
+    """Somebody saved in between: say what they changed, and whether it meets what this user changed."""
+    try:
+        current = runtime.current().get(QUEUE, name)
+    except NotFound as error:
+        raise Http404(name) from error
+    now = flatten(current.get("spec") or {})
+    theirs = [
+        (each, now.get(key, ""))
+        for key, each in form.inputs.items()
+        if "new" not in key and key != "name" and now.get(key, "") != each.was
+    ]
+    conflict = {
+        "yours": form.version,
+        "now": current["metadata"]["resourceVersion"],
+        "theirs": theirs,
+        "touch": any(each.changed and each.value != value for each, value in theirs),
+    }
+    for each, value in theirs:
+        if not each.changed:
+            each.value = value
+        each.was = value
+    form.version = str(current["metadata"]["resourceVersion"])
+    return _form_page(request, form, status=409, conflict=conflict)

@@ -1,0 +1,111 @@
+// The submit page: keeps the form and the editor on one draft. The server merges the two sides and says what is wrong.
+import { editor, newLines } from "./editor.js";
+import { fill } from "./words.js";
+
+const form = document.getElementById("draft");
+const area = document.getElementById("yaml");
+const side = document.getElementById("side");
+const file = document.getElementById("file");
+const lines = document.querySelector("[data-lines]");
+const busy = document.querySelector("[data-busy]");
+const origin = area.value;
+let sent = null;
+let busyTimer = 0;
+
+const yaml = editor(area, {
+  onEdit() {
+    side.value = "yaml";
+    htmx.trigger(form, "draft");
+    count();
+  },
+  onSubmit: send,
+});
+
+file.removeAttribute("name"); // read here; without script it is posted
+file.closest(".sb-file").classList.add("scripted");
+form.querySelector("[data-upload]").addEventListener("click", (event) => {
+  event.preventDefault();
+  file.click();
+});
+file.addEventListener("change", async (event) => {
+  event.stopPropagation();
+  const [chosen] = file.files;
+  if (!chosen) return;
+  const text = await chosen.slice(0, 1_048_577).text();
+  file.value = "";
+  yaml.replace(text);
+  side.value = "yaml";
+  htmx.trigger(form, "draft");
+  count();
+});
+
+form.addEventListener("input", (event) => {
+  if (event.target.closest("#form-side")) side.value = "form";
+});
+form.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    send();
+  } else if (event.key === "Enter" && event.target.matches("#form-side input")) {
+    event.preventDefault(); // Enter in a field is no submit: the job is not something to start by accident
+  }
+});
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-line]");
+  if (!link) return;
+  event.preventDefault();
+  yaml.show(Number(link.dataset.line));
+});
+
+form.addEventListener("htmx:beforeRequest", () => {
+  sent = yaml.text();
+  busyTimer = setTimeout(() => { busy.hidden = false; }, 300);
+});
+form.addEventListener("htmx:afterRequest", () => {
+  clearTimeout(busyTimer);
+  busy.hidden = true;
+});
+document.addEventListener("htmx:afterSettle", settle);
+document.addEventListener("htmx:oobAfterSwap", (event) => {
+  if (event.target.id === "draft-state") settle();
+});
+
+function send() {
+  form.requestSubmit(form.querySelector(".acts button"));
+}
+
+/** Take over what the server made of the draft. */
+function settle() {
+  const holder = document.getElementById("draft-state");
+  if (holder.dataset.done) return;
+  holder.dataset.done = "1";
+  const state = JSON.parse(holder.dataset.state);
+  if (sent !== null && yaml.text() !== sent) return; // typed on meanwhile: the next answer is on its way
+  yaml.replace(state.yaml);
+  yaml.faults(state.faults);
+  for (const [id, { errors, changed }] of Object.entries(state.inputs)) mark(id, errors, changed);
+  count();
+}
+
+function mark(id, errors, changed) {
+  const input = document.getElementById(id);
+  const hint = document.getElementById(`e-${id}`);
+  if (!input) return;
+  input.classList.toggle("bad", errors.length > 0);
+  input.classList.toggle("chgin", changed);
+  if (errors.length) input.setAttribute("aria-invalid", "true");
+  else input.removeAttribute("aria-invalid");
+  if (!hint) return;
+  hint.hidden = errors.length === 0;
+  hint.replaceChildren(...errors.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+}
+
+function count() {
+  const text = yaml.text();
+  const changed = newLines(origin, text);
+  yaml.changed(changed);
+  const form_ = changed.length ? area.dataset.changedForm : area.dataset.linesForm;
+  lines.textContent = fill(form_, { lines: text.replace(/\n$/, "").split("\n").length, changed: changed.length });
+}
+
+settle();
