@@ -53,15 +53,15 @@ class Document:
         return self._lines.get(full)
 
 
-def load(text: str | bytes, *, limit: int = 1_048_576) -> list[Document]:
-    """The objects of a text, `kind: List` taken apart. `limit` is in bytes. Raises BadRequest."""
+def load(text: str | bytes, *, limit: int = 1_048_576, most: int = MAX_NODES) -> list[Document]:
+    """The objects of a text, `kind: List` taken apart. At most `limit` bytes and `most` values. Raises BadRequest."""
     decoded = _decoded(text, limit)
     try:
-        parsed = list(_read_yaml(decoded))
+        parsed = list(_read_yaml(decoded, most))
     except BadRequest:
         if not decoded.lstrip().startswith(("{", "[")) or not _is_json(decoded):
             raise
-        parsed = list(_read_json(decoded))
+        parsed = list(_read_json(decoded, most))
     documents: list[Document] = []
     for number, value, lines in parsed:
         if value is not None:
@@ -124,9 +124,9 @@ class _Frame:
     merged: list[Any] = field(default_factory=list)
 
 
-def _read_yaml(text: str) -> Iterator[tuple[int, Any, dict[str, int]]]:
+def _read_yaml(text: str, most: int) -> Iterator[tuple[int, Any, dict[str, int]]]:
     """(document number, value, lines) of each document."""
-    builder = _Builder()
+    builder = _Builder(most)
     try:
         for event in cast(Iterator[Any], yaml.parse(text, Loader=_Loader)):
             if isinstance(event, yaml.DocumentStartEvent):
@@ -151,7 +151,8 @@ def _line(event: Any) -> int:
 class _Builder:
     """Puts parser events together to values, within bounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.number = 0
         self.count = 0
         self.start(1)
@@ -183,8 +184,8 @@ class _Builder:
 
     def _grow(self, nodes: int, line: int) -> None:
         self.count += nodes
-        if self.count > MAX_NODES:
-            _refuse(f"the text unfolds to more than {MAX_NODES} values", self.number, line)
+        if self.count > self.most:
+            _refuse(f"the text unfolds to more than {self.most} values", self.number, line)
 
     def _is_merge(self, event: Any) -> bool:
         return event.value == "<<" and not event.style and self._expects_key()
@@ -331,7 +332,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _read_json(text: str) -> Iterator[tuple[int, Any, dict[str, int]]]:
+def _read_json(text: str, most: int) -> Iterator[tuple[int, Any, dict[str, int]]]:
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant, parse_int=_json_int)
     position, number = len(text) - len(text.lstrip()), 0
     while position < len(text):
@@ -342,7 +343,7 @@ def _read_json(text: str) -> Iterator[tuple[int, Any, dict[str, int]]]:
             _refuse(f"not valid JSON: {error.msg}", number, error.lineno)
         except RecursionError:
             _refuse(f"values are nested more than {MAX_DEPTH} deep", number)
-        _bounded(value, number)
+        _bounded(value, number, most)
         yield number, value, {"": text.count("\n", 0, position) + 1}
         position = end + len(text[end:]) - len(text[end:].lstrip())
 
@@ -365,7 +366,7 @@ def _no_constant(text: str) -> NoReturn:
     _refuse(f"{text!r} is no number that JSON can carry")
 
 
-def _bounded(value: Any, number: int) -> None:
+def _bounded(value: Any, number: int, most: int) -> None:
     """Refuse what is too deep, too much, or text that no file can hold (half a surrogate pair)."""
     waiting, count = [(value, 1)], 0
     while waiting:
@@ -373,8 +374,8 @@ def _bounded(value: Any, number: int) -> None:
         count += 1
         if depth > MAX_DEPTH:
             _refuse(f"values are nested more than {MAX_DEPTH} deep", number)
-        if count > MAX_NODES:
-            _refuse(f"the text unfolds to more than {MAX_NODES} values", number)
+        if count > most:
+            _refuse(f"the text unfolds to more than {most} values", number)
         if isinstance(found, dict):
             waiting.extend((inner, depth + 1) for pair in found.items() for inner in pair)
         elif isinstance(found, list):
