@@ -229,6 +229,7 @@ class SchedulerCache:
     def _move(self, task: TaskInfo, status: TaskStatus) -> None:
         if task.job is not None:
             task.job.move([task], status)
+            task.job.version += 1
         else:
             task.status = status
 
@@ -277,6 +278,7 @@ class SchedulerCache:
         job.obj, job.min_available, job.role_min, job.min_resources, job.creation = obj, least, roles, needs, creation
         job.queue = spec.get("queue") or DEFAULT_QUEUE
         job.annotations, job.labels = objects.annotations(obj), objects.labels(obj)
+        job.version += 1
         job.phase = phase if job.sent is None else str(job.sent.get("phase"))
         job.priority = self._priority(spec.get("priorityClassName") or "")
 

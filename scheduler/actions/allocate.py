@@ -11,12 +11,12 @@ from itertools import islice
 from typing import ClassVar
 
 from scheduler.conf import Arguments
-from scheduler.framework.explain import Verdict
+from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.heap import Heap
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.placement import ladder, refusals, stepwise
 
@@ -61,9 +61,12 @@ class _Allocation:
                 self.ssn.admit(job)
             refusal = self.ssn.job_valid(job) or job.impossible
             if refusal is not None:
-                self.ssn.refuse(job, refusal)
+                if job.tasks or job.uid not in self.ssn.admitted:  # pods are made only once their job is admitted
+                    self.ssn.refuse(job, refusal)
                 continue
             tasks = [task for task in job.pending() if not task.cls.best_effort and not task.gated]
+            if not tasks and job.count(TaskStatus.PENDING) and not self.ssn.job_ready(job):
+                self.ssn.refuse(job, Verdict(Stage.GANG, Code.GATED, queue=job.queue, needed=job.min_available))
             if tasks:
                 self.tasks[job.uid] = deque(sorted(tasks, key=self.ssn.task_key))
                 found.append(job)

@@ -240,7 +240,8 @@ class Session(Registrations):
 
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
     `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
-    `memo` lives as long as the model, for what plugins compute from static columns.
+    `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
+    that had room, but whose gang was not complete.
     """
 
     def __init__(
@@ -268,7 +269,8 @@ class Session(Registrations):
         self.statements: dict[int, Statement] = {}
         self.binds: list[TaskInfo] = []
         self.evictions: list[tuple[TaskInfo, str]] = []
-        self.admitted: list[JobInfo] = []
+        self.admitted: dict[str, JobInfo] = {}
+        self.schedulable: set[str] = set()
         self.considered = 0
         self._plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {}
@@ -284,6 +286,13 @@ class Session(Registrations):
         self._tiers = {family: list(self._enabled(family, switch)) for family, switch in _SWITCHES.items()}
         self.evaluator = Evaluator(self)
 
+    def bind(self, tasks: Sequence[TaskInfo]) -> None:
+        """Hand tasks of one job, which have their node, to the binder."""
+        self.binds.extend(tasks)
+        job = tasks[0].job
+        if job is not None:
+            job.version += 1
+
     def refuse(self, job: JobInfo, verdict: Verdict) -> None:
         """Note why a job does not start in this cycle."""
         self.verdicts[job.uid] = verdict
@@ -292,7 +301,7 @@ class Session(Registrations):
         """Let a job into its queue: its pods may be made, and ask for nodes."""
         job.phase = "Inqueue"
         self.verdicts.pop(job.uid, None)
-        self.admitted.append(job)
+        self.admitted[job.uid] = job
 
     def close(self) -> None:
         """Let the plugins write what they have to say."""

@@ -82,7 +82,7 @@ class Statement:
         for entry in self.entries:
             if entry.step is Step.ALLOCATE:
                 _set_status(entry.tasks, TaskStatus.BINDING)
-                self.ssn.binds.extend(entry.tasks)
+                self.ssn.bind(entry.tasks)
             elif entry.step is Step.EVICT:
                 self.ssn.evictions.extend((task, entry.reason) for task in entry.tasks)
         self.entries = [entry for entry in self.entries if entry.step is Step.PIPELINE]
@@ -96,6 +96,8 @@ class Statement:
                 self._restore(entry)
             else:
                 self._take_back(entry.tasks)
+                if entry.step is Step.ALLOCATE:
+                    self.ssn.schedulable.update(task.uid for task in entry.tasks)
         self.entries = []
         self.ssn.statements.pop(id(self), None)
 

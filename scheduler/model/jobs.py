@@ -122,7 +122,7 @@ class JobInfo:
 
     `allocated` is Σ request over tasks in {Allocated, Binding, Bound, Running}; `requested` is that plus Σ request of
     Pending tasks. `phase` is the PodGroup's phase as this session sees it; `sent` the status that is
-    on its way to the cluster. `impossible` is set at the opening of a
+    on its way to the cluster; `version` moves with every change of the PodGroup and of its pods. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     """
 
@@ -138,6 +138,7 @@ class JobInfo:
     creation: float = 0.0
     phase: str = "Pending"
     sent: Mapping[str, Any] | None = field(default=None, repr=False)
+    version: int = 0
     annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
     labels: Mapping[str, str] = field(default_factory=dict, repr=False)
     obj: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -159,6 +160,7 @@ class JobInfo:
     def add(self, task: TaskInfo) -> None:
         """Take a task in, counted by its status."""
         task.job = self
+        self.version += 1
         self.tasks[task.uid] = task
         self._enter(task, task.status)
         self._book(task.cls, task.status, 1)
@@ -168,6 +170,7 @@ class JobInfo:
         self._leave(task)
         self._book(task.cls, task.status, -1)
         del self.tasks[task.uid]
+        self.version += 1
         task.job = None
 
     def move(self, tasks: Sequence[TaskInfo], status: TaskStatus) -> None:

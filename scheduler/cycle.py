@@ -1,0 +1,85 @@
+"""One scheduling cycle over a cache: open a session, run the actions, close it. Pure: what is to be written is returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from time import perf_counter
+
+from cluster import objects
+from cluster.port import Binding
+from scheduler.cache import SchedulerCache
+from scheduler.conf import Configuration
+from scheduler.framework import registry
+from scheduler.framework.record import CycleRecord
+from scheduler.framework.session import Session
+from scheduler.model.jobs import TaskInfo
+from scheduler.status import StatusKeeper, Writes
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod to be evicted, and why."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Cycle:
+    """What one cycle decided. Binds and evictions are assumed in the cache until their outcome is known."""
+
+    record: CycleRecord
+    binds: list[Binding] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    writes: Writes = field(default_factory=Writes)
+    admitted: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything has to be written."""
+        return bool(self.binds or self.evictions or self.writes.statuses or self.writes.events)
+
+
+def run_cycle(
+    cache: SchedulerCache, conf: Configuration, keeper: StatusKeeper, number: int, *, now: float, random: Random
+) -> Cycle:
+    """Run one cycle. On an exception the model is as it was before."""
+    begin = perf_counter()
+    record = CycleRecord(number, now)
+    ssn = cache.open_session(f"{number:x}-{int(now * 1000):x}", conf, now=now, random=random)
+    try:
+        for name in conf.actions:
+            start = perf_counter()
+            registry.actions[name](conf.action_arguments(name)).execute(ssn)
+            record.actions[name] = (perf_counter() - start) * 1000
+        ssn.close()
+        writes = keeper.close(ssn)
+    except BaseException:
+        ssn.undo()
+        _take_back(cache, ssn)
+        raise
+    ssn.undo()
+    binds = [_binding(ssn, task) for task in ssn.binds]
+    evictions = [Eviction(task.namespace, task.name, task.uid, reason) for task, reason in ssn.evictions]
+    record.considered, record.bound, record.evicted = ssn.considered, len(binds), len(evictions)
+    record.verdicts, record.queues = writes.verdicts, ssn.queue_shares
+    record.milliseconds = (perf_counter() - begin) * 1000
+    return Cycle(record, binds, evictions, writes, len(ssn.admitted))
+
+
+def _take_back(cache: SchedulerCache, ssn: Session) -> None:
+    """Undo what was committed in a cycle that broke: none of it was written."""
+    for task in ssn.binds:
+        cache.bind_failed(task.uid)
+    for task, _ in ssn.evictions:
+        cache.evict_failed(task.uid)
+    for job in ssn.admitted.values():
+        job.phase = str((job.sent or job.obj.get("status") or {}).get("phase") or "Pending")
+
+
+def _binding(ssn: Session, task: TaskInfo) -> Binding:
+    marks = {objects.GPU_INDICES: ",".join(map(str, task.gpus))} if task.gpus else {}
+    return Binding(task.namespace, task.name, task.uid, ssn.nodes.names[task.node], marks)

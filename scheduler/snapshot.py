@@ -1,0 +1,133 @@
+"""A cluster's objects at one moment, with a configuration: what cycles can be run on without a cluster.
+
+The scheduler, tests, benches and dry runs share this one type. It is saved as a Kubernetes `List`, the configuration in
+a ConfigMap as Volcano's chart keeps it, and read back from that or from any YAML or JSON of such objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+import orjson
+
+from cluster import documents, objects
+from cluster.kinds import CLAIM, HYPER_NODE, NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind, by_api
+from cluster.port import Obj, WatchEvent
+from scheduler import conf as configuration
+from scheduler.cache import KINDS, SchedulerCache
+from scheduler.cycle import Cycle, run_cycle
+from scheduler.gpus import choose_gpus
+from scheduler.status import StatusKeeper
+
+CONF_KEY = "volcano-scheduler.conf"
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """Objects by kind, in the order given, and the text of a configuration."""
+
+    nodes: list[Obj] = field(default_factory=list)
+    queues: list[Obj] = field(default_factory=list)
+    pod_groups: list[Obj] = field(default_factory=list)
+    pods: list[Obj] = field(default_factory=list)
+    priority_classes: list[Obj] = field(default_factory=list)
+    namespaces: list[Obj] = field(default_factory=list)
+    claims: list[Obj] = field(default_factory=list)
+    hyper_nodes: list[Obj] = field(default_factory=list)
+    conf: str = configuration.DEFAULT
+
+    @classmethod
+    def of(cls, objs: Iterable[Obj], conf: str = "") -> Snapshot:
+        """Sort objects by their kinds; other kinds are left out, but a ConfigMap with a scheduler's configuration is used."""
+        found = cls()
+        for obj in objs:
+            kind = by_api(str(obj.get("apiVersion")), str(obj.get("kind")))
+            if kind in _FIELDS:
+                getattr(found, _FIELDS[kind]).append(obj)
+            elif obj.get("kind") == "ConfigMap" and CONF_KEY in (obj.get("data") or {}):
+                found.conf = obj["data"][CONF_KEY]
+        if conf:
+            found.conf = conf
+        return found
+
+    @classmethod
+    def load(cls, text: str | bytes, conf: str = "", *, limit: int = 1 << 28) -> Snapshot:
+        """Read a saved snapshot, or any YAML or JSON documents. Raises BadRequest with the line."""
+        try:
+            items = orjson.loads(text)["items"]  # what `dump` wrote, large as it may be
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            items = [document.obj for document in documents.load(text, limit=limit, most=limit)]
+        return cls.of(items, conf)
+
+    def dump(self) -> bytes:
+        """The snapshot as one JSON List of Kubernetes objects."""
+        conf: Obj = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"},
+            "data": {CONF_KEY: self.conf},
+        }
+        items = [conf, *(obj for _, obj in self.objects())]
+        return orjson.dumps({"apiVersion": "v1", "kind": "List", "items": items}, option=orjson.OPT_INDENT_2)
+
+    def objects(self) -> Iterable[tuple[Kind, Obj]]:
+        """Every object with its kind, in the order in which a cache takes them in best."""
+        for kind in KINDS:
+            for obj in getattr(self, _FIELDS[kind]):
+                yield kind, obj
+
+    def cache(self, scheduler_names: Collection[str] = ("volcano",)) -> SchedulerCache:
+        """A cache that has taken everything in. The queue `default` is there in any case, as in a cluster."""
+        cache = SchedulerCache(scheduler_names, choose_gpus)
+        if not any(objects.name(queue) == "default" for queue in self.queues):
+            cache.apply(WatchEvent("ADDED", QUEUE, {**_DEFAULT_QUEUE, "metadata": {"name": "default"}}))
+        cache.apply_all(WatchEvent("ADDED", kind, obj) for kind, obj in self.objects())
+        return cache
+
+
+_DEFAULT_QUEUE: Obj = {"apiVersion": QUEUE.api_version, "kind": "Queue", "spec": {"weight": 1}, "status": {"state": "Open"}}
+_FIELDS: dict[Kind, str] = {
+    NODE: "nodes",
+    QUEUE: "queues",
+    POD_GROUP: "pod_groups",
+    POD: "pods",
+    PRIORITY_CLASS: "priority_classes",
+    NAMESPACE: "namespaces",
+    CLAIM: "claims",
+    HYPER_NODE: "hyper_nodes",
+}
+
+
+class Offline:
+    """Cycles over a snapshot without a cluster: every bind and status is taken as done before the next cycle."""
+
+    def __init__(self, snapshot: Snapshot, *, now: float = 0.0, seed: int = 0) -> None:
+        self.conf = configuration.load(snapshot.conf)
+        self.cache = snapshot.cache()
+        self.now = now
+        self._keeper, self._random, self._number = StatusKeeper(), Random(seed), 0
+
+    def cycle(self) -> Cycle:
+        """Run one cycle and take in what it decided; a bound pod stays Pending with its node, as no kubelet runs it."""
+        self._number += 1
+        done = run_cycle(self.cache, self.conf, self._keeper, self._number, now=self.now, random=self._random)
+        self.now += 1.0
+        for binding in done.binds:
+            self._modify(POD, bound(dict(self.cache.tasks[binding.uid].pod), binding.node, binding.annotations))
+        for write in done.writes.statuses:
+            if write.kind == POD_GROUP:
+                job = self.cache.jobs[f"{write.namespace}/{write.name}"]
+                job.sent = None
+                self._modify(POD_GROUP, {**job.obj, "status": write.status})
+        return done
+
+    def _modify(self, kind: Kind, obj: Obj) -> None:
+        self.cache.apply(WatchEvent("MODIFIED", kind, obj))
+
+
+def bound(pod: Obj, node: str, annotations: dict[str, str]) -> Obj:
+    """A copy of a pod as a bind leaves it."""
+    meta = {**pod["metadata"], "annotations": {**(pod["metadata"].get("annotations") or {}), **annotations}}
+    return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": node}}

@@ -1,0 +1,331 @@
+"""What a cycle writes back: PodGroup statuses, pods' PodScheduled conditions, queues' allocated, and events.
+
+Everything is compared with what the cluster has and with what was said before, and only a difference is written: an idle
+gang costs nothing, however long it waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from cluster import objects
+from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
+from cluster.port import Obj
+from scheduler.framework.explain import Code, Verdict
+from scheduler.framework.session import Session
+from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+
+COMPONENT = "basalt-scheduler"
+UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+QUIET = 10.0
+"""Seconds for which a verdict whose numbers alone moved is not said again."""
+_READY = "tasks in gang are ready to be scheduled"
+_IGNORED = ("lastTransitionTime", "transitionID")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """Merge `status` into the status of one object."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    status: Obj
+
+
+@dataclass(slots=True)
+class Writes:
+    """Everything that one cycle has to say to the cluster beside binds and evictions."""
+
+    statuses: list[StatusWrite] = field(default_factory=list)
+    events: list[Obj] = field(default_factory=list)
+    verdicts: dict[str, Verdict | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was last said of a job."""
+
+    version: int = -1
+    verdict: Verdict | None = None
+    at: float = 0.0
+    pods: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+class StatusKeeper:
+    """Remembers what was said, so that only changes are said again."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+        self._queues: dict[str, dict[str, int]] = {}
+        self._events = 0
+
+    def close(self, ssn: Session) -> Writes:
+        """What has to be written after a session's actions, its reservations still in place."""
+        writes = Writes()
+        for job in ssn.jobs.values():
+            self._job(ssn, job, writes)
+        for uid in list(self._told):
+            if uid not in ssn.jobs:
+                self._stray(ssn, uid, writes)
+        for uid, verdict in ssn.verdicts.items():
+            if uid not in ssn.jobs and uid not in self._told:
+                self._told[uid] = _Told(verdict=verdict)
+                writes.verdicts[uid] = verdict
+        self._queues_allocated(ssn, writes)
+        return writes
+
+    def forget(self, uid: str) -> None:
+        """A write about a job failed: say it again."""
+        told = self._told.get(uid)
+        if told is not None:
+            told.version = -1
+
+    # -- jobs ----------------------------------------------------------------------------------------------------------
+
+    def _stray(self, ssn: Session, uid: str, writes: Writes) -> None:
+        """A job that takes no part in sessions (any more): gone, or its queue is unknown."""
+        told, verdict = self._told[uid], ssn.verdicts.get(uid)
+        if verdict != told.verdict:
+            writes.verdicts[uid] = told.verdict = verdict
+        if verdict is None:
+            del self._told[uid]
+
+    def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
+        told = self._told.setdefault(job.uid, _Told())
+        verdict = ssn.verdicts.get(job.uid)
+        changed = _kind_of(verdict) != _kind_of(told.verdict)
+        if not changed and ssn.now < told.at + QUIET:
+            verdict = told.verdict
+        if told.version == job.version and verdict == told.verdict and job.uid not in ssn.admitted:
+            return
+        if verdict != told.verdict:
+            writes.verdicts[job.uid], told.verdict, told.at = verdict, verdict, ssn.now
+        told.version = job.version
+        before = job.sent if job.sent is not None else job.obj.get("status") or {}
+        status = _group_status(ssn, job, verdict, before)
+        job.phase = status["phase"]
+        if _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
+            job.sent = status
+            writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(dict(job.obj)), status))
+        if changed or job.phase != (before.get("phase") or "Pending"):
+            self._job_event(ssn, job, verdict, before.get("phase") or "", writes)
+        self._pods(ssn, job, verdict, told, writes)
+
+    def _job_event(self, ssn: Session, job: JobInfo, verdict: Verdict | None, was: str, writes: Writes) -> None:
+        if verdict is None:
+            if job.phase == "Running" and was != "Running":
+                self._event(ssn, job.obj, POD_GROUP, SCHEDULED, "Normal", f"{job.ready_count()} tasks have a node", writes)
+            return
+        if job.phase not in ("Pending", "Inqueue", "Unknown"):
+            return
+        if len(job.tasks) == 1:
+            task = next(iter(job.tasks.values()))
+            self._event(ssn, task.pod, POD, "FailedScheduling", "Warning", describe(verdict), writes)
+        else:
+            self._event(ssn, job.obj, POD_GROUP, UNSCHEDULABLE, "Warning", describe(verdict), writes)
+
+    def _pods(self, ssn: Session, job: JobInfo, verdict: Verdict | None, told: _Told, writes: Writes) -> None:
+        """PodScheduled=False on pods that still wait, once a reason."""
+        waiting = [*job.pending(), *job.by_status[TaskStatus.PIPELINED].values(), *job.by_status[TaskStatus.ALLOCATED].values()]
+        if not waiting:
+            told.pods.clear()
+            return
+        code = verdict.code.value if verdict is not None else ""
+        for task in waiting:
+            if task.gated:
+                continue
+            room = task.status is TaskStatus.ALLOCATED or task.uid in ssn.schedulable
+            said = ("Schedulable" if room else UNSCHEDULABLE, code)
+            if told.pods.get(task.uid) != said:
+                told.pods[task.uid] = said
+                self._pod(ssn, task, said[0], verdict, writes)
+
+    def _pod(self, ssn: Session, task: TaskInfo, reason: str, verdict: Verdict | None, writes: Writes) -> None:
+        message = describe(verdict) if verdict is not None else "not tried in this cycle"
+        if reason == "Schedulable":
+            message = "there is room, but not for the whole gang: " + message
+        status: Obj = task.pod.get("status") or {}
+        old = next((c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {})
+        if (old.get("status"), old.get("reason"), old.get("message")) == ("False", reason, message):
+            return
+        stamp = objects.stamp(ssn.now)
+        new = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message, "lastTransitionTime": stamp}
+        conditions = objects.with_condition(status.get("conditions"), new)
+        writes.statuses.append(StatusWrite(POD, task.namespace, task.name, task.uid, {"conditions": conditions}))
+
+    def _event(self, ssn: Session, of: Any, kind: Kind, reason: str, level: str, message: str, writes: Writes) -> None:
+        self._events += 1
+        name, namespace = objects.name(of), objects.namespace(of)
+        stamp = objects.stamp(ssn.now)
+        writes.events.append({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name}.{int(ssn.now * 1e6):x}{self._events:x}", "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": kind.api_version,
+                "kind": kind.kind,
+                "namespace": namespace,
+                "name": name,
+                "uid": objects.uid(of),
+            },
+            "reason": reason,
+            "message": message,
+            "type": level,
+            "count": 1,
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+        })  # fmt: skip
+
+    # -- queues --------------------------------------------------------------------------------------------------------
+
+    def _queues_allocated(self, ssn: Session, writes: Writes) -> None:
+        for name, queue in ssn.queues.items():
+            share = ssn.queue_shares.get(name)
+            allocated = share.allocated if share is not None else _allocated(ssn, queue.jobs.values())
+            allocated = {resource: amount for resource, amount in allocated.items() if amount}
+            status: Obj = queue.obj.get("status") or {}
+            known = self._queues.get(name)
+            if known is None:
+                known = {r: n for r, n in objects.resource_units(status.get("allocated")).items() if n}
+            if known != allocated:
+                # A merge keeps what it does not name: a resource that is not held any more must be written as zero.
+                gone = dict.fromkeys(known.keys() - allocated.keys(), 0)
+                texts = {r: objects.format_units(r, n) for r, n in {**gone, **allocated}.items()}
+                writes.statuses.append(StatusWrite(QUEUE, "", name, objects.uid(dict(queue.obj)), {"allocated": texts}))
+            self._queues[name] = allocated
+        for name in self._queues.keys() - ssn.queues.keys():
+            del self._queues[name]
+
+    def forget_queue(self, name: str) -> None:
+        """A write about a queue failed: compare with the cluster again."""
+        self._queues.pop(name, None)
+
+
+def _allocated(ssn: Session, jobs: Any) -> dict[str, int]:
+    total = [0] * ssn.dims.width
+    for job in jobs:
+        total = [a + b for a, b in zip(total, job.allocated.tolist(), strict=True)]
+    return ssn.dims.units(total)
+
+
+def _kind_of(verdict: Verdict | None) -> tuple[str, ...]:
+    """What of a verdict makes it another one to a reader: not its numbers."""
+    return () if verdict is None else (verdict.stage, verdict.code, verdict.resource, verdict.queue)
+
+
+def _said(status: Obj) -> Obj:
+    """A status without what says only when it was written."""
+    out = {key: status.get(key) or 0 for key in ("phase", "running", "succeeded", "failed")}
+    out["conditions"] = sorted(
+        ({k: v for k, v in c.items() if k not in _IGNORED and (v or k != "message")} for c in status.get("conditions") or ()),
+        key=lambda c: str(c.get("type")),
+    )
+    return out
+
+
+def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: Obj) -> Obj:
+    ready = ssn.job_ready(job)
+    unready = bool(job.tasks) and not ready
+    only_leaving = not job.count(TaskStatus.PENDING) and not job.waiting_count() and _scheduled(job) >= job.min_available
+    conditions = list(before.get("conditions") or ())
+    if unready and not only_leaving:
+        condition = {"type": UNSCHEDULABLE, "status": "True", "reason": "NotEnoughResources"}
+        conditions = _with(ssn, conditions, {**condition, "message": _gang_message(job, verdict)})
+    elif job.tasks and ready:
+        if any(c.get("type") == UNSCHEDULABLE and c.get("status") == "True" for c in conditions):
+            conditions = _with(ssn, conditions, {"type": UNSCHEDULABLE, "status": "False", "reason": _READY})
+        conditions = _with(ssn, conditions, {"type": SCHEDULED, "status": "True", "reason": _READY})
+    return {
+        "phase": phase(job, unschedulable=unready and not only_leaving),
+        "running": job.count(TaskStatus.RUNNING),
+        "succeeded": job.count(TaskStatus.SUCCEEDED),
+        "failed": job.count(TaskStatus.FAILED),
+        "conditions": conditions,
+    }
+
+
+def phase(job: JobInfo, *, unschedulable: bool) -> str:
+    """A PodGroup's phase at the end of a session; `unschedulable`: this session found the gang unready."""
+    if job.count(TaskStatus.RUNNING) and unschedulable:
+        return "Unknown"
+    scheduled = _scheduled(job)
+    if scheduled >= job.min_available:
+        ended = job.count(TaskStatus.SUCCEEDED) + job.count(TaskStatus.FAILED)
+        return "Completed" if scheduled == ended else "Running"
+    return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+
+def _scheduled(job: JobInfo) -> int:
+    """Tasks that have, or had, a node in the cluster's eyes; those being ended count while they hold it."""
+    states = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+    return sum(job.count(status) for status in states) + _leaving(job)
+
+
+def _leaving(job: JobInfo) -> int:
+    return sum(bool(task.pod["spec"].get("nodeName")) for task in job.by_status[TaskStatus.RELEASING].values())
+
+
+def _with(ssn: Session, conditions: list[Obj], new: Obj) -> list[Obj]:
+    """Replace the condition of a type unless it says the same already; its place in the list stays."""
+    for place, old in enumerate(conditions):
+        if old.get("type") == new["type"]:
+            if all(old.get(key) == value for key, value in new.items()):
+                return conditions
+            since = old.get("lastTransitionTime") if old.get("status") == new["status"] else None
+            return [*conditions[:place], _stamped(ssn, new, since), *conditions[place + 1 :]]
+    return [*conditions, _stamped(ssn, new, None)]
+
+
+def _stamped(ssn: Session, condition: Obj, since: str | None) -> Obj:
+    return {**condition, "transitionID": ssn.uid, "lastTransitionTime": since or objects.stamp(ssn.now)}
+
+
+def _gang_message(job: JobInfo, verdict: Verdict | None) -> str:
+    placeable = verdict.placeable if verdict is not None else job.ready_count()
+    missing = max(job.min_available - placeable, 0)
+    return f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {describe(verdict) if verdict else 'not tried'}"
+
+
+_CAUSES = {
+    "selector": "didn't match the node selector",
+    "affinity": "didn't match the node affinity",
+    "taint": "had an untolerated taint",
+    "cordoned": "were cordoned",
+    "not_ready": "were not ready",
+    "pod_count": "had too many pods",
+    "ports": "had no free host port",
+    "gpu_slots": "had too few healthy GPUs",
+}
+
+
+def describe(verdict: Verdict) -> str:
+    """A verdict in the words of Kubernetes's events; the portal has better ones."""
+    if verdict.code is Code.QUEUE_MISSING:
+        return f"queue {verdict.queue} does not exist"
+    if verdict.code is Code.GANG_TOO_FEW_PODS:
+        return f"{verdict.placeable} of the needed {verdict.needed} pods exist"
+    if verdict.code is Code.POD_TOO_LARGE:
+        asked, limit = _amount(verdict, verdict.asked), _amount(verdict, verdict.limit)
+        return f"a pod asks for {asked} of {verdict.resource}, and the largest node has {limit}"
+    if verdict.rejected:
+        causes = ", ".join(_cause(cause, count) for cause, count in sorted(verdict.rejected.items()))
+        return f"0/{verdict.nodes} nodes are available: {causes}"
+    if verdict.resource:
+        asked, free = _amount(verdict, verdict.asked), _amount(verdict, verdict.free)
+        return f"{verdict.code.value} in queue {verdict.queue}: asked {asked} of {verdict.resource}, free {free}"
+    return verdict.code.value
+
+
+def _cause(cause: str, count: int) -> str:
+    if cause.startswith("insufficient:"):
+        return f"{count} had insufficient {cause.removeprefix('insufficient:')}"
+    return f"{count} {_CAUSES.get(cause, cause)}"
+
+
+def _amount(verdict: Verdict, units: int) -> str:
+    return objects.format_units(verdict.resource, units)
