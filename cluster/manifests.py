@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-if TYPE_CHECKING:
-    from cluster.documents import Document
+from cluster.documents import Document, load
 from cluster.errors import BadRequest, FieldError
 from cluster.problems import TooLarge
 
@@ -23,8 +22,6 @@ class JSONManifestParser(BaseParser):
         body = stream.read(LIMIT + 1)
         if len(body) > LIMIT:
             raise TooLarge(f"A body has at most {LIMIT:,} bytes; send large manifests in parts.")
-        from cluster.documents import load
-
         return load(body, limit=LIMIT)
 
 

@@ -100,3 +100,21 @@ class Event(Projected):
 
     def __str__(self) -> str:
         return f"{self.reason} {self.about_kind} {self.namespace}/{self.about_name}"
+
+
+class IdempotentRequest(models.Model):
+    """The answer to a request that its sender named by an Idempotency-Key; `status` 0 while it is being worked on."""
+
+    user = models.CharField(max_length=150)
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64, help_text="what was asked, hashed")
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.JSONField(null=True)
+    location = models.CharField(max_length=400, blank=True)
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "key"], name="idempotent_request_key")]
+
+    def __str__(self) -> str:
+        return f"{self.user} {self.key}"

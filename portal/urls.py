@@ -15,6 +15,7 @@ urlpatterns = [
     path("i18n/setlang/", views.language, name="set_language"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
+    path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
     path("", include("jobs.urls")),
     path("", include("queues.urls")),

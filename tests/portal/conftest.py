@@ -19,6 +19,8 @@ from portal.asgi import application
 from portal.live.hub import hub
 from portal.live.publisher import publisher
 
+PASSWORD = "sesame open"
+
 
 @pytest.fixture(autouse=True)
 def _fast_passwords(settings):
@@ -37,7 +39,7 @@ def make_user(db) -> Callable[..., Any]:
     """A user by name; `staff=True` for a cluster admin."""
 
     def make(name: str = "ada", staff: bool = False) -> Any:
-        return get_user_model().objects.create_user(name, password="sesame open", is_staff=staff)
+        return get_user_model().objects.create_user(name, password=PASSWORD, is_staff=staff)
 
     return make
 

@@ -19,7 +19,7 @@ def job(name: str = "train", version: int = 1, phase: str = "Pending", seconds: 
     template = {
         "spec": {
             "containers": [
-                {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}}}
+                {"name": "c", "image": "i", "resources": {"limits": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}}}
             ]
         }
     }

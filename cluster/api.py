@@ -1,0 +1,96 @@
+"""REST: nodes and events, to read."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import django_filters as filters
+from rest_framework import serializers
+
+from cluster.kinds import EVENT, NODE
+from cluster.models import Event, Node
+from cluster.rest import ObjectViewSet, route
+from cluster.rows import event_row, node_row
+
+
+class NodeFilter(filters.FilterSet):  # type: ignore[misc]
+    """`name` is any part of it."""
+
+    ready = filters.BooleanFilter()
+    cordoned = filters.BooleanFilter()
+    gpu_model = filters.CharFilter()
+    rack = filters.CharFilter()
+    name = filters.CharFilter(lookup_expr="icontains")
+
+    class Meta:
+        model = Node
+        fields = ("ready", "cordoned", "gpu_model", "rack", "name")
+
+
+class NodeRow(serializers.ModelSerializer[Node]):
+    """A machine in a list."""
+
+    class Meta:
+        model = Node
+        exclude = ("resource_version", "deleted_at", "gpu_links")
+
+
+class NodeViewSet(ObjectViewSet):
+    """Machines by name."""
+
+    kind = NODE
+    queryset = Node.objects.defer("gpu_links")
+    serializer_class = NodeRow
+    filterset_class = NodeFilter
+    ordering = "name"
+    ordering_fields = ("name", "created_at", "gpu_count")
+    rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view"}
+
+    def row(self, obj: Node) -> dict[str, Any]:
+        return node_row(obj)
+
+
+class EventFilter(filters.FilterSet):  # type: ignore[misc]
+    """`about` is the uid of what the event is about; `kind` its kind."""
+
+    namespace = filters.CharFilter()
+    about = filters.CharFilter(field_name="about_uid")
+    kind = filters.CharFilter(field_name="about_kind")
+    name = filters.CharFilter(field_name="about_name", lookup_expr="icontains")
+    type = filters.CharFilter()
+    reason = filters.CharFilter()
+
+    class Meta:
+        model = Event
+        fields = ("namespace", "about", "kind", "name", "type", "reason")
+
+
+class EventRow(serializers.ModelSerializer[Event]):
+    """An event in a list."""
+
+    class Meta:
+        model = Event
+        exclude = ("resource_version", "deleted_at", "name")
+
+
+class EventViewSet(ObjectViewSet):
+    """What happened, newest first."""
+
+    kind = EVENT
+    queryset = Event.objects.all()
+    serializer_class = EventRow
+    filterset_class = EventFilter
+    ordering = "-last_seen"
+    ordering_fields = ("last_seen", "first_seen", "created_at")
+    rights: ClassVar = {"list": "events.view", "retrieve": "events.view"}
+
+    def row(self, obj: Event) -> dict[str, Any]:
+        return event_row(obj)
+
+
+urlpatterns = [
+    *route("nodes", NodeViewSet, "nodes", get="list"),
+    *route("nodes/<str:name>", NodeViewSet, "node", get="retrieve"),
+    *route("events", EventViewSet, "events", get="list"),
+    *route("events/<str:uid>", EventViewSet, "event", get="retrieve"),
+]

@@ -1,0 +1,176 @@
+"""REST: jobs, pods and PodGroups. A job's body is Volcano's manifest, as JSON or YAML."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster import runtime
+from cluster.idempotency import once
+from cluster.kinds import JOB, POD, POD_GROUP
+from cluster.manifests import only
+from cluster.models import Event
+from cluster.problems import about
+from cluster.rest import Manifest, ObjectViewSet, is_dry_run, route
+from cluster.rows import event_row
+from jobs import filters, operations, writes
+from jobs.models import Job, PhaseChange, Pod, PodGroup
+from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
+
+Body = dict[str, Any]
+
+
+class JobRow(serializers.ModelSerializer[Job]):
+    """A job in a list."""
+
+    mark = serializers.CharField(help_text="the state mark that the pages draw")
+    why = serializers.DictField(child=serializers.CharField(), help_text="why it waits, by language")
+
+    class Meta:
+        model = Job
+        fields = (*JOB_FIELDS, "mark", "why")
+
+
+DRY_RUN = OpenApiParameter("dryRun", str, enum=["All"], description="Do everything but keep it.")
+KEY = OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="Sent again, the first answer comes back.")
+
+
+class JobViewSet(ObjectViewSet):
+    """Volcano Jobs."""
+
+    kind = JOB
+    queryset = Job.objects.all()
+    serializer_class = JobRow
+    filterset_class = filters.JobFilter
+    columns = JOB_FIELDS
+    ordering_fields = ("created_at", "name", "namespace", "queue", "owner", "phase", "phase_since", "gpus", "replicas")
+    rights: ClassVar = {"list": "jobs.view", "retrieve": "jobs.view", "create": "jobs.submit"}
+
+    def row(self, obj: Job) -> Body:
+        return job_row(obj)
+
+    def manifest(self, obj: Job) -> Body:
+        """As projected: a job that the cluster has forgotten keeps its manifest."""
+        return obj.manifest
+
+    def full(self, obj: Job) -> Body:
+        """The row, the manifest, and all that the job's page shows."""
+        pods = list(Pod.objects.filter(job_uid=obj.uid))
+        events = Event.objects.filter(about_uid__in=[obj.uid, *(pod.uid for pod in pods)])[:200]
+        return super().full(obj) | {
+            "deleted_at": obj.deleted_at.isoformat() if obj.deleted_at else None,
+            "actions": operations.allowed_actions(obj.phase) if obj.deleted_at is None else [],
+            "tasks": [task_row(task) for task in obj.tasks.all()],
+            "pods": [pod_row(pod) for pod in pods],
+            "events": [event_row(event) for event in events],
+            "changes": [change_row(change) for change in PhaseChange.objects.filter(job_uid=obj.uid)],
+        }
+
+    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT}, parameters=[DRY_RUN, KEY])
+    def create(self, request: Request) -> Response:
+        """Submit a job; its owner is who asks."""
+        document = only(request.data)
+        owner = request.user.get_username()
+        with about(document):
+            if is_dry_run(request):
+                obj = operations.submit(runtime.current(), document.obj, owner=owner, dry_run=True)
+                return Response({"dryRun": True, "manifest": obj})
+            return once(request, lambda: self._submit(document.obj, owner))
+
+    def _submit(self, manifest: Body, owner: str) -> Response:
+        obj = writes.submit(manifest, owner)
+        job = Job.objects.get(pk=obj["metadata"]["uid"])
+        where = reverse("api:job", args=[job.namespace, job.name])
+        return Response(self.full(job), status=status.HTTP_201_CREATED, headers={"Location": where})
+
+    @extend_schema(responses={202: OpenApiTypes.OBJECT})
+    def destroy(self, request: Request, **where: str) -> Response:
+        """Delete a job with its pods."""
+        job = self._mine(**where)
+        writes.delete(job)
+        return Response(job_row(Job.objects.get(pk=job.pk)), status=status.HTTP_202_ACCEPTED)
+
+    @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
+    def act(self, request: Request, action: str, **where: str) -> Response:
+        """Suspend, resume, restart, terminate or complete. The controller does it soon after."""
+        job = self._mine(**where)
+        writes.act(job, action, request.user.get_username())
+        return Response(self.full(Job.objects.get(pk=job.pk)), status=status.HTTP_202_ACCEPTED)
+
+    def _mine(self, **where: str) -> Job:
+        job: Job = self.find(**where)
+        self.allow("jobs.act", job)
+        if job.deleted_at is not None:
+            raise Http404(f"Job {job} is gone; only its history is left.")
+        return job
+
+
+class PodRow(serializers.ModelSerializer[Pod]):
+    """A pod in a list."""
+
+    mark = serializers.CharField()
+
+    class Meta:
+        model = Pod
+        exclude = ("requests", "resource_version")
+
+
+class PodViewSet(ObjectViewSet):
+    """Pods, those of jobs and bare ones; their logs come with the issue on logs."""
+
+    kind = POD
+    queryset = Pod.objects.all()
+    serializer_class = PodRow
+    filterset_class = filters.PodFilter
+    rights: ClassVar = {"list": "pods.view", "retrieve": "pods.view", "destroy": "pods.act"}
+
+    def row(self, obj: Pod) -> Body:
+        return pod_row(obj) | {"job_uid": obj.job_uid, "group": obj.group, "queue": obj.queue}
+
+    def destroy(self, request: Request, **where: str) -> Response:
+        """Delete a pod; a job's controller answers by the job's policies."""
+        pod: Pod = self.find(**where)
+        runtime.current().delete(POD, pod.name, pod.namespace, uid=pod.uid)
+        return Response(self.row(pod), status=status.HTTP_202_ACCEPTED)
+
+
+class PodGroupRow(serializers.ModelSerializer[PodGroup]):
+    """A gang in a list."""
+
+    class Meta:
+        model = PodGroup
+        exclude = ("resource_version", "deleted_at")
+
+
+class PodGroupViewSet(ObjectViewSet):
+    """Gangs as the scheduler sees them."""
+
+    kind = POD_GROUP
+    queryset = PodGroup.objects.all()
+    serializer_class = PodGroupRow
+    filterset_class = filters.PodGroupFilter
+    rights: ClassVar = {"list": "podgroups.view", "retrieve": "podgroups.view"}
+
+    def row(self, obj: PodGroup) -> Body:
+        return pod_group_row(obj)
+
+
+urlpatterns = [
+    *route("jobs", JobViewSet, "jobs", get="list", post="create"),
+    *route("jobs/<str:uid>", JobViewSet, "job-by-uid", get="retrieve", delete="destroy"),
+    *route("jobs/<str:namespace>/<str:name>", JobViewSet, "job", get="retrieve", delete="destroy"),
+    *route("jobs/<str:namespace>/<str:name>/actions/<str:action>", JobViewSet, "job-action", post="act"),
+    *route("pods", PodViewSet, "pods", get="list"),
+    *route("pods/<str:uid>", PodViewSet, "pod-by-uid", get="retrieve", delete="destroy"),
+    *route("pods/<str:namespace>/<str:name>", PodViewSet, "pod", get="retrieve", delete="destroy"),
+    *route("podgroups", PodGroupViewSet, "podgroups", get="list"),
+    *route("podgroups/<str:uid>", PodGroupViewSet, "podgroup-by-uid", get="retrieve"),
+    *route("podgroups/<str:namespace>/<str:name>", PodGroupViewSet, "podgroup", get="retrieve"),
+]

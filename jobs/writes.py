@@ -1,0 +1,43 @@
+"""Writes that people make to jobs: through the operations, and projected at once so that the next page shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster import runtime
+from cluster.errors import NotFound
+from cluster.kinds import JOB
+from cluster.port import Obj
+from cluster.projection import Batch
+from jobs import operations
+from jobs.models import Job
+from jobs.projection import project_jobs
+
+
+def submit(manifest: Any, owner: str) -> Obj:
+    """Create a job. Raises what `operations.submit` does."""
+    obj = operations.submit(runtime.current(), manifest, owner=owner)
+    project_jobs(Batch(upserts=[obj]))
+    return obj
+
+
+def act(job: Job, action: str, user: str) -> None:
+    """Ask for an action on exactly this job. Raises what `operations.act` does."""
+    operations.act(runtime.current(), job.namespace, job.name, action, uid=job.uid, user=user)
+    renew(job)
+
+
+def delete(job: Job) -> None:
+    """Delete exactly this job. Raises what `operations.delete` does."""
+    operations.delete(runtime.current(), job.namespace, job.name, uid=job.uid)
+    renew(job)
+
+
+def renew(job: Job) -> None:
+    """Show the job as the cluster has it now."""
+    try:
+        obj = runtime.current().get(JOB, job.name, job.namespace)
+    except NotFound:
+        obj = None
+    is_same = obj is not None and obj["metadata"]["uid"] == job.uid
+    project_jobs(Batch(upserts=[obj]) if obj is not None and is_same else Batch(gone=[job.uid]))

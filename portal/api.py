@@ -1,0 +1,154 @@
+"""REST: the way in (tokens), apply, and what holds the parts together: the OpenAPI document, its page, and 404 in our shape."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth import authenticate
+from django.http import Http404
+from django.urls import include, path, re_path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from knox.views import LoginView, LogoutAllView, LogoutView
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication, BasicAuthentication
+from rest_framework.exceptions import AuthenticationFailed, Throttled
+from rest_framework.parsers import JSONParser
+from rest_framework.permissions import AllowAny, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import AnonRateThrottle
+from rest_framework.views import APIView
+
+from cluster import runtime
+from cluster.access import policy
+from cluster.api import urlpatterns as cluster_urls
+from cluster.idempotency import once
+from cluster.rest import Manifest, is_dry_run, route
+from jobs.api import urlpatterns as jobs_urls
+from portal.apply import apply
+from queues.api import urlpatterns as queues_urls
+
+
+class PasswordAuthentication(BasicAuthentication):
+    """Name and password, in the Authorization header or as JSON; wrong ones are counted and soon throttled."""
+
+    def authenticate(self, request: Any) -> Any:
+        if "Authorization" in request.headers:
+            return super().authenticate(request)
+        data = request.data if isinstance(request.data, dict) else {}
+        name, password = data.get("username"), data.get("password")
+        if not (isinstance(name, str) and isinstance(password, str)):
+            return None
+        return self.authenticate_credentials(name, password, request)
+
+    def authenticate_credentials(self, userid: str, password: str, request: Any = None) -> Any:
+        http = getattr(request, "_request", request)
+        user = authenticate(request=http, username=userid, password=password)
+        if getattr(http, "axes_locked_out", False):
+            raise Throttled(900, "Too many wrong passwords; try again in fifteen minutes.")
+        if user is None or not user.is_active:
+            raise AuthenticationFailed("Wrong name or password.")
+        return user, None
+
+
+class LoginThrottle(AnonRateThrottle):
+    """Sign-ins a minute from one address."""
+
+    scope = "login"
+
+
+class Credentials(serializers.Serializer[Any]):
+    """What signs in; the Authorization header (Basic) does as well."""
+
+    username = serializers.CharField()
+    password = serializers.CharField()
+
+
+class Token(serializers.Serializer[Any]):
+    """A token, shown once: the portal keeps only its hash."""
+
+    token = serializers.CharField()
+    expiry = serializers.DateTimeField()
+
+
+class Login(LoginView):
+    """Give a token for a name and a password."""
+
+    authentication_classes: ClassVar[list[type[BaseAuthentication]]] = [PasswordAuthentication]
+    permission_classes = (IsAuthenticated,)
+    parser_classes = (JSONParser,)
+    throttle_classes = (LoginThrottle,)
+
+    @extend_schema(request=Credentials, responses={200: Token})
+    def post(self, request: Request, format: Any = None) -> Response:
+        return super().post(request, format)
+
+
+class Apply(APIView):
+    """Create or change many objects at once: every document is tried before the first is written."""
+
+    @extend_schema(request=Manifest(many=True), responses={200: OpenApiTypes.OBJECT})
+    def post(self, request: Request) -> Response:
+        dry_run = is_dry_run(request)
+
+        def may(right: str, obj: Any) -> bool:
+            return policy().may(request.user, right, obj)
+
+        def work() -> Response:
+            results = apply(runtime.current(), request.data, request.user, may, dry_run=dry_run)
+            return Response({"dryRun": dry_run, "results": [result.as_dict() for result in results]})
+
+        return work() if dry_run else once(request, work)
+
+
+class Nothing(APIView):
+    """Addresses below /api/ that do not exist are refused in the API's own shape."""
+
+    permission_classes = (AllowAny,)
+    schema = None
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        self.args, self.kwargs = args, kwargs
+        request = self.initialize_request(request, *args, **kwargs)
+        self.request, self.headers = request, self.default_response_headers
+        response = self.handle_exception(Http404(f"There is nothing at {request.path}; /api/docs/ says what there is."))
+        return self.finalize_response(request, response, *args, **kwargs)
+
+
+class SchemaView(SpectacularJSONAPIView):
+    """The OpenAPI document."""
+
+    permission_classes = (IsAuthenticated,)
+
+
+class DocsView(SpectacularSwaggerSplitView):
+    """The OpenAPI document as a page, from our own files."""
+
+    permission_classes = (IsAuthenticated,)
+    url_name = "api:openapi"
+
+
+def without_doubles(endpoints: Any, **_: Any) -> Any:
+    """Each address has a twin with a slash at its end, which the OpenAPI document need not name (a preprocessing hook)."""
+    return [endpoint for endpoint in endpoints if not endpoint[0].endswith("/")]
+
+
+v1 = [
+    *route("auth/login", Login, "token-login"),
+    *route("auth/logout", LogoutView, "token-logout"),
+    *route("auth/logout-all", LogoutAllView, "token-logout-all"),
+    *route("apply", Apply, "apply"),
+    *cluster_urls,
+    *queues_urls,
+    *jobs_urls,
+    path("openapi.json", SchemaView.as_view(), name="openapi"),
+]
+
+app_name = "api"
+urlpatterns = [
+    path("v1/", include(v1)),
+    path("docs/", DocsView.as_view(), name="docs"),
+    re_path(r"", Nothing.as_view(), name="nothing"),
+]

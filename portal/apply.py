@@ -1,0 +1,292 @@
+"""Apply: many documents at once, all or none. First every one is tried on a copy of what admission reads, in the order in which
+they depend on each other; only when none was refused are they written.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.documents import Document
+from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid, NotFound
+from cluster.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    DISRUPTION_BUDGET,
+    HYPER_NODE,
+    JOB,
+    KINDS,
+    NAMESPACE,
+    NETWORK_POLICY,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    RESOURCE_QUOTA,
+    SECRET,
+    SERVICE,
+    Kind,
+    by_api,
+)
+from cluster.port import Cluster, Obj
+from cluster.problems import AboutDocument, Refused
+from cluster.projection import Batch
+from jobs.keys import OWNER
+from jobs.manifest import default
+from jobs.schedulers import scheduler_names
+from portal.mirror import PROJECTIONS
+
+MANAGER = "basalt-apply"
+
+ORDER: tuple[Kind, ...] = (
+    NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, RESOURCE_QUOTA, CONFIG_MAP, SECRET, CLAIM, SERVICE,
+    NETWORK_POLICY, DISRUPTION_BUDGET, POD_GROUP, JOB, POD,
+)  # fmt: skip
+"""Kinds that can be applied, what others name first."""
+
+LATER = {"CronJob": "cron jobs", "JobFlow": "job flows", "JobTemplate": "job templates", "HyperJob": "jobs over several clusters"}
+"""Kinds of Volcano that are known and not served yet."""
+
+READ_BY_ADMISSION = (NAMESPACE, PRIORITY_CLASS, QUEUE)
+
+RIGHTS = {
+    QUEUE: "queues.change",
+    NODE: "nodes.change",
+    HYPER_NODE: "nodes.change",
+    **dict.fromkeys((POD_GROUP, JOB, POD, CONFIG_MAP, SECRET, CLAIM, SERVICE), "jobs.submit"),
+}
+"""What it takes to create; every other kind, and to change what is there, takes `objects.apply`."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One document with its kind."""
+
+    document: Document
+    kind: Kind
+    obj: Obj
+
+    @property
+    def name(self) -> str:
+        return str(self.obj["metadata"].get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        return str(self.obj["metadata"].get("namespace") or "default") if self.kind.namespaced else ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one document: created, configured or unchanged."""
+
+    item: Item
+    status: str
+    obj: Obj
+
+    def as_dict(self) -> dict[str, Any]:
+        meta = self.obj["metadata"]
+        return {
+            "document": self.item.document.index,
+            "apiVersion": self.item.kind.api_version,
+            "kind": self.item.kind.kind,
+            "namespace": meta.get("namespace", ""),
+            "name": meta.get("name", ""),
+            "uid": meta.get("uid", ""),
+            "status": self.status,
+        }
+
+
+class Broken(ApiError):
+    """A write failed although its trial had passed; what was written before it stays and is named."""
+
+    def __init__(self, error: ApiError, results: Sequence[Result]) -> None:
+        done = ", ".join(f"{r.item.kind.kind} {r.item.name} {r.status}" for r in results) or "nothing"
+        super().__init__(f"{error.message} (done before that: {done})", error.fields)
+        self.status, self.reason = error.status, error.reason
+
+
+def apply(cluster: Cluster, documents: Sequence[Document], user: Any, may: Any, *, dry_run: bool = False) -> list[Result]:
+    """Apply documents for a user; `may(right, obj)` is the policy's word. Results are in the documents' order.
+
+    Raises Refused with every fault of every document, and then nothing was written.
+    """
+    items = in_order(_recognise(documents))
+    trial = _try(cluster, items, user.get_username(), may)
+    if dry_run:
+        return _in_given_order(trial)
+    results: list[Result] = []
+    for item in items:
+        try:
+            results.append(_write(cluster, item, user.get_username()))
+        except ApiError as error:
+            raise AboutDocument(Broken(error, results), item.document) from error
+    return _in_given_order(results)
+
+
+def _in_given_order(results: list[Result]) -> list[Result]:
+    return sorted(results, key=lambda result: result.item.document.index)
+
+
+def _recognise(documents: Sequence[Document]) -> list[Item]:
+    items, refusals = [], []
+    seen: dict[tuple[Kind, str, str], Document] = {}
+    for document in documents:
+        try:
+            item = _item(document)
+            key = (item.kind, item.namespace, item.name)
+            if item.name and key in seen:
+                other = seen[key].line_of("/metadata/name")
+                raise Invalid("", [FieldError("/metadata/name", f"{item.kind.kind} {item.name} is in line {other} already")])
+            seen[key] = document
+            items.append(item)
+        except ApiError as error:
+            refusals.append(AboutDocument(error, document))
+    if refusals:
+        raise _refused(refusals, len(documents))
+    return items
+
+
+def _item(document: Document) -> Item:
+    obj = document.obj
+    api_version, kind_name = obj.get("apiVersion"), obj.get("kind")
+    kind = by_api(api_version, kind_name) if isinstance(api_version, str) and isinstance(kind_name, str) else None
+    if kind is None or kind not in ORDER:
+        raise BadRequest("", [_unknown(api_version, kind_name)])
+    if not isinstance(obj.get("metadata"), dict):
+        raise Invalid("", [FieldError("/metadata", "must be a mapping with the object's name", "required")])
+    obj = copy.deepcopy(obj)
+    obj.pop("status", None)
+    notes = obj["metadata"].get("annotations")
+    if isinstance(notes, dict):
+        notes.pop(OWNER, None)  # who owns a job is ours to say
+    return Item(document, kind, obj)
+
+
+def _unknown(api_version: Any, kind: Any) -> FieldError:
+    if not isinstance(kind, str) or not kind:
+        return FieldError("/kind", "must name the kind of object", "required")
+    group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
+    if kind in LATER and group.endswith("volcano.sh"):
+        return FieldError("/kind", f"{kind}: {LATER[kind]} are not served yet by this version of Basalt", "not_served")
+    of_kind = [k.api_version for k in ORDER if k.kind == kind]
+    if of_kind:
+        return FieldError("/apiVersion", f"{kind} is known as {' and '.join(of_kind)}, not {api_version!r}", "unknown")
+    if any(k.kind == kind and k.api_version == api_version for k in KINDS):
+        return FieldError("/kind", f"a {kind} is made by the cluster or by an action, not applied", "not_applied")
+    known = ", ".join(f"{k.kind} ({k.api_version})" for k in ORDER)
+    return FieldError("/kind", f"{kind!r} of {api_version!r} is not a kind that Basalt knows; it knows {known}", "unknown")
+
+
+def in_order(items: Sequence[Item]) -> list[Item]:
+    """What others depend on first: by kind, and queues below their parents; else as given."""
+    depth = _depths([item for item in items if item.kind == QUEUE])
+    rank = {kind: place for place, kind in enumerate(ORDER)}
+    return sorted(items, key=lambda item: (rank[item.kind], depth.get(item.name, 0) if item.kind == QUEUE else 0))
+
+
+def _depths(queues: Sequence[Item]) -> dict[str, int]:
+    parents = {item.name: str((item.obj.get("spec") or {}).get("parent") or "") for item in queues if _has_spec(item)}
+    depths = {}
+    for name in parents:
+        above, depth = parents[name], 0
+        while above in parents and depth <= len(parents):  # a ring is refused by admission
+            above, depth = parents[above], depth + 1
+        depths[name] = depth
+    return depths
+
+
+def _has_spec(item: Item) -> bool:
+    return isinstance(item.obj.get("spec") or {}, dict)
+
+
+def _try(cluster: Cluster, items: Sequence[Item], user: str, may: Any) -> list[Result]:
+    """Apply all on a copy. Raises Refused."""
+    scratch = _scratch(cluster, items)
+    results, refusals = [], []
+    for item in items:
+        try:
+            _check_right(cluster, item, may)
+            results.append(_write(scratch, item, user, project=False))
+        except ApiError as error:
+            refusals.append(AboutDocument(error, item.document))
+    if refusals:
+        raise _refused(sorted(refusals, key=lambda refusal: refusal.document.index), len(items))
+    return results
+
+
+def _scratch(cluster: Cluster, items: Sequence[Item]) -> EmbeddedCluster:
+    """What admission rules read, and what is there already of what is applied, in a cluster of its own."""
+    held: dict[tuple[Kind, str, str], Obj] = {}
+    for kind in READ_BY_ADMISSION:
+        for obj in cluster.list(kind).items:
+            held[kind, "", obj["metadata"]["name"]] = obj
+    for item in items:
+        found = _existing(cluster, item)
+        if found is not None:
+            held[item.kind, item.namespace, item.name] = found
+    version = max((int(obj["metadata"]["resourceVersion"]) for obj in held.values()), default=0)
+    return EmbeddedCluster(start=(version, [(key[0], obj) for key, obj in held.items()]))
+
+
+def _existing(cluster: Cluster, item: Item) -> Obj | None:
+    if not item.name:
+        return None
+    try:
+        return cluster.get(item.kind, item.name, item.namespace)
+    except NotFound:
+        return None
+
+
+def _check_right(cluster: Cluster, item: Item, may: Any) -> None:
+    existing = _existing(cluster, item)
+    if existing is not None and item.kind == JOB:
+        owner = (existing["metadata"].get("annotations") or {}).get(OWNER, "")
+        allowed = may("jobs.act", _Owned(owner))
+    elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE):
+        allowed = may("objects.apply", None)
+    else:
+        allowed = may(RIGHTS.get(item.kind, "objects.apply"), None)
+    if not allowed:
+        verb = "create" if existing is None else "change"
+        raise Forbidden(f"you may not {verb} {item.kind.kind} {item.name or '(generated name)'}")
+
+
+@dataclass(frozen=True)
+class _Owned:
+    owner: str
+
+
+def _write(cluster: Cluster, item: Item, user: str, *, project: bool = True) -> Result:
+    """Create, or change by an apply patch. Raises what the cluster refuses."""
+    existing = _existing(cluster, item)
+    obj = copy.deepcopy(item.obj)
+    if item.kind == JOB:
+        owner = user if existing is None else (existing["metadata"].get("annotations") or {}).get(OWNER, "")
+        notes = obj["metadata"].get("annotations")
+        if owner and (notes is None or isinstance(notes, dict)):
+            obj["metadata"]["annotations"] = {**(notes or {}), OWNER: owner}
+        default(obj, scheduler_names()[0])  # lists are applied whole: what defaults add to them must not look like a change
+    if item.name:
+        made = cluster.patch(item.kind, item.name, item.namespace, obj, patch_type="apply", field_manager=MANAGER)
+    else:
+        made = cluster.create(item.kind, obj, field_manager=MANAGER)
+    result = Result(item, _status(existing, made), made)
+    if project and item.kind in PROJECTIONS:
+        PROJECTIONS[item.kind].project(Batch(upserts=[result.obj]))
+    return result
+
+
+def _status(existing: Obj | None, new: Obj) -> str:
+    if existing is None:
+        return "created"
+    same = new["metadata"]["resourceVersion"] == existing["metadata"]["resourceVersion"]
+    return "unchanged" if same else "configured"
+
+
+def _refused(refusals: list[AboutDocument], total: int) -> Refused:
+    count = len({refusal.document.index for refusal in refusals})
+    return Refused(f"{count} of {total} documents refused; nothing was written.", refusals)

@@ -1,0 +1,112 @@
+"""REST: queues. Everybody signed in sees them; who may change them is the policy's word."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster import runtime
+from cluster.idempotency import once
+from cluster.kinds import QUEUE
+from cluster.manifests import only
+from cluster.problems import about
+from cluster.rest import Manifest, ObjectViewSet, is_dry_run, route
+from queues import operations, writes
+from queues.choices import QueueState
+from queues.models import Queue
+from queues.rows import queue_row
+
+Body = dict[str, Any]
+
+
+class QueueFilter(filters.FilterSet):
+    """`name` is any part of it."""
+
+    parent = filters.CharFilter()
+    state = filters.MultipleChoiceFilter(choices=QueueState.choices)
+    name = filters.CharFilter(lookup_expr="icontains")
+
+    class Meta:
+        model = Queue
+        fields = ("parent", "state", "name")
+
+
+class QueueRow(serializers.ModelSerializer[Queue]):
+    """A queue in a list."""
+
+    class Meta:
+        model = Queue
+        exclude = ("deleted_at", "labels", "annotations")
+
+
+class QueueViewSet(ObjectViewSet):
+    """Queues by name."""
+
+    kind = QUEUE
+    queryset = Queue.objects.all()
+    serializer_class = QueueRow
+    filterset_class = QueueFilter
+    ordering = "name"
+    ordering_fields = ("name", "created_at", "weight", "share")
+    rights: ClassVar = {
+        "list": "queues.view",
+        "retrieve": "queues.view",
+        "create": "queues.change",
+        "partial_update": "queues.change",
+        "destroy": "queues.change",
+        "act": "queues.change",
+    }
+
+    def row(self, obj: Queue) -> Body:
+        return queue_row(obj)
+
+    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT})
+    def create(self, request: Request) -> Response:
+        """Create a queue from its manifest."""
+        document = only(request.data)
+        with about(document):
+            if is_dry_run(request):
+                obj = operations.create(runtime.current(), document.obj, dry_run=True)
+                return Response({"dryRun": True, "manifest": obj})
+            return once(request, lambda: self._create(document.obj))
+
+    def _create(self, manifest: Body) -> Response:
+        obj = writes.create(manifest)
+        queue = Queue.objects.get(pk=obj["metadata"]["uid"])
+        where = reverse("api:queue", args=[queue.name])
+        return Response(self.full(queue), status=status.HTTP_201_CREATED, headers={"Location": where})
+
+    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT})
+    def partial_update(self, request: Request, name: str) -> Response:
+        """Change the spec by a merge patch `{"spec": …}`; `metadata.resourceVersion` in it guards against others' changes."""
+        document = only(request.data)
+        version = str((document.obj.get("metadata") or {}).get("resourceVersion") or "")
+        with about(document):
+            writes.update(name, document.obj.get("spec") or {}, version)
+        return Response(self.full(self.find(name=name)))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, name: str) -> Response:
+        """Delete a queue that has no children and no work."""
+        writes.delete(name)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
+    def act(self, request: Request, name: str, action: str) -> Response:
+        """Open or close."""
+        writes.act(name, action, request.user.get_username())
+        return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
+
+
+urlpatterns = [
+    *route("queues", QueueViewSet, "queues", get="list", post="create"),
+    *route("queues/<str:name>", QueueViewSet, "queue", get="retrieve", patch="partial_update", delete="destroy"),
+    *route("queues/<str:name>/actions/<str:action>", QueueViewSet, "queue-action", post="act"),
+]

@@ -1,0 +1,151 @@
+"""Apply: all documents or none, what others name first, and every fault where it is."""
+
+import pytest
+
+from cluster.documents import load
+from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import NotFound
+from cluster.kinds import JOB, NAMESPACE, QUEUE
+from cluster.problems import Refused, faults_of
+from jobs.models import Job
+from portal.apply import apply, in_order
+from queues.models import Queue
+
+pytestmark = pytest.mark.django_db
+
+JOB_YAML = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: {name}, annotations: {{basalt.dev/owner: somebody}}}}
+spec:
+  queue: {queue}
+  minAvailable: {least}
+  tasks:
+  - name: w
+    replicas: 1
+    template:
+      spec:
+        containers: [{{name: c, image: i}}]
+"""
+QUEUE_YAML = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {{name: {name}}}
+spec: {{weight: {weight}, parent: {parent}}}
+"""
+
+
+def bundle(*texts: str):
+    return load("\n---\n".join(texts))
+
+
+def yes(right, obj):
+    return True
+
+
+@pytest.fixture
+def cluster():
+    found = EmbeddedCluster()
+    for name in ("root", "default"):
+        found.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
+    return found
+
+
+def refused(cluster, documents, user, may=yes):
+    with pytest.raises(Refused) as caught:
+        apply(cluster, documents, user, may)
+    return [fault for refusal in caught.value.refusals for fault in faults_of(refusal)]
+
+
+def test_a_job_may_name_a_queue_that_comes_after_it_and_whose_parent_comes_last(cluster, make_user):
+    documents = bundle(
+        JOB_YAML.format(name="a", queue="child", least=1),
+        QUEUE_YAML.format(name="child", weight=1, parent="parent"),
+        QUEUE_YAML.format(name="parent", weight=1, parent="root"),
+    )
+    results = apply(cluster, documents, make_user(), yes)
+    assert [(r.item.kind.kind, r.status) for r in results] == [("Job", "created"), ("Queue", "created"), ("Queue", "created")]
+    assert Job.objects.get().owner == "ada"
+    assert Queue.objects.filter(name="child", parent="parent").exists()
+
+
+def test_one_refusal_writes_nothing_and_names_document_line_and_field(cluster, make_user):
+    documents = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=7))
+    (fault,) = refused(cluster, documents, make_user())
+    assert (fault["pointer"], fault["document"], fault["line"]) == ("/spec/minAvailable", 1, 14)
+    with pytest.raises(NotFound):
+        cluster.get(QUEUE, "q")
+    assert not Job.objects.exists()
+
+
+def test_a_dry_run_writes_nothing(cluster, make_user):
+    documents = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=1))
+    results = apply(cluster, documents, make_user(), yes, dry_run=True)
+    assert [r.status for r in results] == ["created", "created"]
+    assert cluster.list(JOB).items == []
+
+
+def test_what_is_there_is_configured_or_unchanged(cluster, make_user):
+    user = make_user()
+    first = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=1))
+    apply(cluster, first, user, yes)
+    again = apply(cluster, first, user, yes)
+    assert [r.status for r in again] == ["unchanged", "unchanged"]
+    heavier = apply(cluster, bundle(QUEUE_YAML.format(name="q", weight=3, parent="root")), user, yes)
+    assert [r.status for r in heavier] == ["configured"]
+    assert Queue.objects.get(name="q").weight == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "code", "says"),
+    [
+        ("apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: a}", "/kind", "not_served", "not served yet"),
+        ("apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: a}", "/kind", "not_served", "not served yet"),
+        (
+            "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}",
+            "/kind",
+            "unknown",
+            "Queue (scheduling.volcano.sh/v1beta1)",
+        ),
+        ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}", "/apiVersion", "unknown", "batch.volcano.sh/v1alpha1"),
+        ("apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\nmetadata: {name: a}", "/kind", "not_applied", "not applied"),
+        ("apiVersion: v1\nmetadata: {name: a}", "/kind", "required", "kind"),
+        ("apiVersion: v1\nkind: Pod", "/metadata", "required", "name"),
+    ],
+)
+def test_kinds_that_are_not_taken_are_refused_with_what_is(cluster, make_user, text, pointer, code, says):
+    (fault,) = refused(cluster, load(text), make_user())
+    assert (fault["pointer"], fault["code"]) == (pointer, code)
+    assert says in fault["detail"]
+
+
+def test_the_same_object_twice_is_refused(cluster, make_user):
+    text = QUEUE_YAML.format(name="q", weight=1, parent="root")
+    (fault,) = refused(cluster, bundle(text, text), make_user())
+    assert (fault["pointer"], fault["document"]) == ("/metadata/name", 1)
+
+
+def test_rights_are_asked_for_each_document_before_anything_is_written(cluster, make_user):
+    documents = bundle(JOB_YAML.format(name="a", queue="default", least=1), QUEUE_YAML.format(name="q", weight=1, parent="root"))
+    faults = refused(cluster, documents, make_user(), lambda right, obj: right == "jobs.submit")
+    assert [(fault["document"], fault["code"]) for fault in faults] == [(1, "Forbidden")]
+    assert cluster.list(JOB).items == []
+
+
+def test_somebody_elses_job_is_not_changed_by_applying_over_it(cluster, make_user):
+    apply(cluster, bundle(JOB_YAML.format(name="a", queue="default", least=1)), make_user("ada"), yes)
+    from portal.policy import StaffPolicy
+
+    bob = make_user("bob")
+    documents = bundle(JOB_YAML.format(name="a", queue="default", least=0))
+    faults = refused(cluster, documents, bob, lambda right, obj: StaffPolicy().may(bob, right, obj))
+    assert faults[0]["code"] == "Forbidden"
+
+
+def test_a_namespace_goes_before_what_lives_in_it(cluster, make_user):
+    documents = bundle(
+        JOB_YAML.format(name="a", queue="default", least=1), "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}"
+    )
+    results = apply(cluster, documents, make_user(), yes)
+    assert results[1].item.kind == NAMESPACE
+    assert in_order([r.item for r in results])[0].kind == NAMESPACE
