@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import translation
 
 from jobs.models import Job
 from jobs.remarks import line
@@ -28,12 +29,14 @@ class _Echo:
         return text
 
 
-def rows(jobs: QuerySet[Job]) -> Iterator[str]:
+async def rows(jobs: QuerySet[Job], language: str) -> AsyncIterator[str]:
     """Lines of CSV, the header first, with a mark that tells spreadsheets that it is UTF-8."""
     writer = csv.writer(_Echo())
     yield "\ufeff" + str(writer.writerow(COLUMNS))
-    for job in jobs.only(*JOB_FIELDS).iterator(chunk_size=500):
-        yield str(writer.writerow([_safe(_cell(job, column)) for column in COLUMNS]))
+    async for job in jobs.only(*JOB_FIELDS).aiterator(chunk_size=500):
+        with translation.override(language):
+            text = writer.writerow([_safe(_cell(job, column)) for column in COLUMNS])
+        yield str(text)
 
 
 def _cell(job: Job, column: str) -> Any:

@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.functional import cached_property
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -51,6 +52,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     for job in rows:
         job.line = remarks.line(job)  # type: ignore[attr-defined]
         job.mark = queries.state_of(job.phase, job.group_phase)  # type: ignore[attr-defined]
+        job.up = job.running + job.succeeded  # type: ignore[attr-defined]
         job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
     context = {
         "asked": asked,
@@ -71,7 +73,7 @@ def job_export(request: HttpRequest) -> StreamingHttpResponse:
     asked = queries.Filter.of(request.GET)
     jobs = asked.apply(policy().visible(request.user, Job.objects.all()))
     return StreamingHttpResponse(
-        export.rows(jobs),
+        export.rows(jobs, get_language() or "en"),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="jobs.csv"', "X-Accel-Buffering": "no"},
     )

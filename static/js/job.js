@@ -96,8 +96,11 @@ function patchWhy(row) {
     }
   }
   panel.querySelectorAll(".ba-gang i").forEach((segment, i) => segment.classList.toggle("no", i >= row.verdict.placeable));
-  const missing = panel.querySelector("[data-missing]");
-  if (missing) missing.textContent = row.why[language];
+  const say = panel.querySelector(".say");
+  if (panel.dataset.short !== String(row.verdict.short)) {
+    panel.dataset.short = row.verdict.short;
+    say.textContent = row.why[language];
+  }
 }
 
 function patchActions(row) {

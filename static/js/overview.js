@@ -11,6 +11,13 @@ const box = document.querySelector("[data-chart=queues]");
 const source = box && JSON.parse(document.getElementById(box.dataset.source).textContent);
 let chart = null;
 
+/** A round number a little above the highest value, so that the axis ends on a tick. */
+function nice(highest) {
+  const step = 10 ** Math.floor(Math.log10(Math.max(1, highest)));
+  const unit = [step / 5, step / 2, step].find((part) => highest / part <= 6) ?? step;
+  return Math.ceil((highest * 1.02) / unit) * unit;
+}
+
 function option() {
   const names = Object.keys(source.series);
   const base = overTime();
@@ -35,8 +42,8 @@ function option() {
   }
   return {
     ...base,
-    yAxis: { ...base.yAxis, max: (value) => Math.ceil(Math.max(value.max, source.installed) * 1.06) },
-    legend: { top: 0, left: 0, icon: "rect", itemWidth: 11, itemHeight: 9, textStyle: { color: token("--ba-ink2"), fontSize: 12 }, inactiveColor: token("--ba-ink3") },
+    yAxis: { ...base.yAxis, max: (value) => nice(Math.max(value.max, source.installed)) },
+    legend: { type: "scroll", pageIconColor: token("--ba-ink2"), pageIconInactiveColor: token("--ba-line2"), pageTextStyle: { color: token("--ba-ink3") }, top: 0, left: 0, icon: "rect", itemWidth: 11, itemHeight: 9, textStyle: { color: token("--ba-ink2"), fontSize: 12 }, inactiveColor: token("--ba-ink3") },
     series,
   };
 }

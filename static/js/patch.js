@@ -4,7 +4,7 @@
 //     <td data-field="running"   the row's key
 //         data-as="number">      how it is written: text (default), number, duration, since, state, why, width, amount
 //
-// `width` sets --w to the value's part of `data-of`; `amount` uses `data-resource`; `since` makes a <time> that counts on.
+// `width` sets --w to the value's part of `data-of`; `up` and `upwidth` count a job's pods that run or have succeeded; `amount` uses `data-resource`; `since` makes a <time> that counts on.
 // A value that changed gets `data-changed` for a moment, which the style fades.
 import { amountWords, durationWords, language, numberWords, stateWord } from "./words.js";
 
@@ -21,14 +21,15 @@ export function patch(element, row) {
 
 function write(target, value, row) {
   const as = target.dataset.as ?? "text";
-  if (as === "width") {
-    const part = `${Math.min(100, (100 * (value ?? 0)) / (Number(target.dataset.of) || 1)).toFixed(2)}%`;
+  if (as.endsWith("width")) {
+    const size = as === "upwidth" ? up(row) : (value ?? 0);
+    const part = `${Math.min(100, (100 * size) / (Number(target.dataset.of) || 1)).toFixed(2)}%`;
     if (target.style.getPropertyValue("--w") !== part) target.style.setProperty("--w", part);
     return;
   }
   if (as === "state") return writeState(target, row);
   if (as === "since") return writeSince(target, value);
-  const text = say(as, value, target);
+  const text = as === "up" ? numberWords(up(row)) : say(as, value, target);
   if (target.textContent.trim() === text) return;
   target.textContent = text;
   if (as === "why") target.title = text;
@@ -42,6 +43,11 @@ function say(as, value, target) {
   if (as === "duration") return durationWords(value);
   if (as === "amount") return amountWords(value, target.dataset.resource ?? "");
   return String(value);
+}
+
+/** Pods of a job that run or have succeeded. */
+function up(row) {
+  return (row.running ?? 0) + (row.succeeded ?? 0);
 }
 
 /** Show a state: its mark, its word, its colour. */
