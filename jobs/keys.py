@@ -38,6 +38,9 @@ OWNER = "basalt.dev/owner"
 LAST_COMMAND = "basalt.dev/command"
 """In a job's `status.controlledResources`: uid of the last Command that was carried out, written together with its effect."""
 
+PENDING_ACTION = "basalt.dev/action"
+"""In a job's `status.controlledResources`: the action that a policy has begun and that is not finished yet, with its target."""
+
 
 def pod_name(job: str, role: str, index: int) -> str:
     """The name of a role's index-th pod."""

@@ -87,6 +87,9 @@ class JobController:
         if objects.is_deleting(job):
             return None
         this = Pass(self._context, self._events, job, self._pods(job))
+        if (begun := this.resume()) is not None:
+            kill(this, begun)
+            return 0.0
         if self._carry_out_command(key, this):
             return 0.0
         noticed = self._taken(key, job)
@@ -205,6 +208,8 @@ class JobController:
             self._events.normal(this.job, "ExecuteAction", f"{this.action}{said} in phase {job_phase(this.job)}")
         if effect(job_phase(this.job), this.action) is Effect.SYNC:
             return sync(this)
+        if this.action is not Action.SYNC and not this.command_uid:
+            this.begin(target)
         kill(this, target)
         return None
 

@@ -15,6 +15,7 @@ from jobs.controller.base import FIELD_MANAGER, Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.status import difference
 from jobs.lifecycle import Action
+from jobs.policies import Event, Happening
 from jobs.roles import is_marked
 
 
@@ -44,8 +45,32 @@ class Pass:
 
         Raises Conflict when the job changed since it was read.
         """
+        resources = dict(status.pop("controlledResources", None) or {})
+        resources.pop(keys.PENDING_ACTION, None)
         if self.command_uid:
-            status["controlledResources"] = {**(status.get("controlledResources") or {}), keys.LAST_COMMAND: self.command_uid}
+            resources[keys.LAST_COMMAND] = self.command_uid
+        self._patch_status({**status, "controlledResources": resources} if resources or self._resources else status)
+
+    def begin(self, target: Happening | None) -> None:
+        """Write down what a policy led to before any of it is done, since the pods that led to it may be the first to go."""
+        parts = [str(self.action), *((target.role, target.pod, target.partition) if target else ())]
+        status = self.job.get("status") or {}
+        self._patch_status({**status, "controlledResources": {**self._resources, keys.PENDING_ACTION: "/".join(parts)}})
+
+    def resume(self) -> Happening | None:
+        """Take up an action that was begun and not finished, if there is one; its target."""
+        begun = self._resources.get(keys.PENDING_ACTION)
+        if not begun:
+            return None
+        action, role, pod, partition = [*begun.split("/"), "", "", ""][:4]
+        self.action = Action(action)
+        return Happening(Event.OUT_OF_SYNC, role=role, pod=pod, partition=partition)
+
+    @property
+    def _resources(self) -> dict[str, str]:
+        return (self.job.get("status") or {}).get("controlledResources") or {}
+
+    def _patch_status(self, status: dict[str, Any]) -> None:
         patch = difference(self.job.get("status") or {}, status)
         if not patch:
             return

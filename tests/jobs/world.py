@@ -76,14 +76,14 @@ class World:
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{index}"}}
             self.cluster.create(NODE, node)
 
-    def new_manager(self) -> ControllerManager:
-        """A controller process that begins anew over the same objects."""
-        return ControllerManager(self.cluster, self.clock, schedulers=SCHEDULERS)
+    def new_manager(self, through: Any = None) -> ControllerManager:
+        """A controller process that begins anew over the same objects; it may see the cluster `through` something."""
+        return ControllerManager(through or self.cluster, self.clock, schedulers=SCHEDULERS)
 
-    def restart(self) -> None:
+    def restart(self, through: Any = None) -> None:
         """The controllers die and begin anew."""
         self.manager.close()
-        self.manager = self.new_manager()
+        self.manager = self.new_manager(through)
 
     def settle(self) -> None:
         """Controllers alone."""

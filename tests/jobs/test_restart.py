@@ -1,0 +1,203 @@
+"""The controller may die at any write: what began anew over the same objects ends in the same place, nothing lost or doubled."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from cluster.errors import ApiError
+from cluster.kinds import COMMAND, JOB, POD_GROUP
+from cluster.objects import is_deleting, name
+from jobs import operations
+from jobs.lifecycle import FINAL
+from tests.jobs.world import World, job, task
+
+WRITES = ("create", "replace", "patch", "patch_status", "delete")
+
+
+class Killed(BaseException):
+    """The process is no more; nothing may catch this."""
+
+
+class DeathTrap:
+    """A cluster whose user dies at its n-th write, before the write or right after it."""
+
+    def __init__(self, cluster: Any, at: int, *, after: bool) -> None:
+        self._cluster, self._left, self._after = cluster, at, after
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._cluster, verb)
+        return self._guarded(method) if verb in WRITES else method
+
+    def _guarded(self, method: Any) -> Any:
+        def write(*arguments: Any, **more: Any) -> Any:
+            self._left -= 1
+            if self._left == 0 and not self._after:
+                raise Killed
+            result = method(*arguments, **more)
+            if self._left == 0:
+                raise Killed
+            return result
+
+        return write
+
+
+def dies_once(world: World, at: int, after: bool) -> bool:
+    """Let the controllers work until they die or the world rests; then begin anew and work to the end. Whether they died."""
+    world.restart(DeathTrap(world.cluster, at, after=after))
+    died = False
+    try:
+        world.turn()
+    except Killed:
+        died = True
+    world.restart()
+    world.turn()
+    return died
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the write", "after the write"])
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("RestartJob", {"phase": "Running", "retries": 1, "pods": 3}),
+        ("AbortJob", {"phase": "Aborted", "retries": 0, "pods": 0}),
+        ("TerminateJob", {"phase": "Terminated", "retries": 0, "pods": 0}),
+        ("CompleteJob", {"phase": "Completed", "retries": 0, "pods": 0}),
+    ],
+)
+def test_a_command_survives_death_at_any_write_and_is_carried_out_once(action, expected, after):
+    deaths = 0
+    for at in range(1, 60):
+        world = World()
+        world.started(job("train", task(replicas=3)))
+        world.command(action)
+        died = dies_once(world, at, after)
+        status = world.status()
+        found = {"phase": world.phase(), "retries": status["retryCount"], "pods": len(world.pods())}
+        assert found == expected, f"after dying at write {at}"
+        assert world.cluster.list(COMMAND).items == []
+        assert len(world.cluster.list(POD_GROUP).items) == (expected["pods"] > 0)
+        if not died:
+            break
+        deaths += 1
+    assert deaths >= 8
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the write", "after the write"])
+def test_a_new_job_survives_death_at_any_write(after):
+    deaths = 0
+    for at in range(1, 60):
+        world = World()
+        world.submit(job("train", task(replicas=3)))
+        died = dies_once(world, at, after)
+        assert (world.phase(), world.pod_names()) == ("Running", [f"train-worker-{i}" for i in range(3)])
+        assert len(world.cluster.list(POD_GROUP).items) == 1
+        if not died:
+            break
+        deaths += 1
+    assert deaths >= 5
+
+
+def test_a_policy_survives_death_at_any_write():
+    policies = [{"event": "PodFailed", "action": "RestartJob"}]
+    for at in range(1, 60):
+        world = World()
+        world.started(job("train", task(replicas=3), policies=policies))
+        world.end("train-worker-1", exit_code=1)
+        died = dies_once(world, at, after=True)
+        assert world.phase() == "Running"
+        assert (world.status()["running"], world.status()["retryCount"]) == (3, 1)
+        if not died:
+            break
+    assert at > 8
+
+
+class Lives(RuleBasedStateMachine):
+    """Users, scheduler, kubelets and dying controllers in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.world.submit(job("train", task(replicas=3, minAvailable=1), task("helper", 1), minAvailable=2))
+        self.final = ""
+
+    @rule(action=st.sampled_from(sorted(operations.ACTIONS)))
+    def act(self, action: str) -> None:
+        try:
+            operations.act(self.world.cluster, "default", "train", action)
+        except ApiError:
+            assert action not in operations.allowed_actions(self.world.phase())
+
+    @rule(at=st.integers(1, 12), after=st.booleans())
+    def die(self, at: int, after: bool) -> None:
+        self.world.restart(DeathTrap(self.world.cluster, at, after=after))
+        with contextlib.suppress(Killed):
+            self.world.settle()
+        self.world.restart()
+
+    @rule()
+    def settle(self) -> None:
+        self.world.settle()
+
+    @rule()
+    def schedule(self) -> None:
+        self.world.schedule()
+
+    @rule()
+    def kubelet(self) -> None:
+        self.world.run_kubelet()
+
+    @rule(replicas=st.integers(1, 4))
+    def scale(self, replicas: int) -> None:
+        tasks = [{**t} for t in self.world.job()["spec"]["tasks"]]
+        tasks[0]["replicas"] = replicas
+        self.world.cluster.patch(JOB, "train", "default", {"spec": {"tasks": tasks}})
+
+    @precondition(lambda self: any(p["status"]["phase"] == "Running" for p in self.world.pods()))
+    @rule(data=st.data(), code=st.sampled_from([0, 1]))
+    def end(self, data: Any, code: int) -> None:
+        running = [name(p) for p in self.world.pods() if p["status"]["phase"] == "Running" and not is_deleting(p)]
+        if running:
+            self.world.end(data.draw(st.sampled_from(running)), code)
+
+    @invariant()
+    def no_pod_beyond_the_spec_is_running_work(self) -> None:
+        names = [name(p) for p in self.world.pods()]
+        assert len(names) == len(set(names))
+        assert len(self.world.cluster.list(POD_GROUP).items) <= 1
+
+    @invariant()
+    def a_final_phase_is_for_ever(self) -> None:
+        if self.final:
+            assert self.world.phase() == self.final
+        elif self.world.phase() in FINAL:
+            self.final = self.world.phase()
+
+    def teardown(self) -> None:
+        """Left alone, the world comes to rest where status and pods agree."""
+        self.world.turn(40)
+        status, pods = self.world.status(), self.world.pods("train")
+        phase = self.world.phase()
+        assert phase not in ("Restarting", "Aborting", "Terminating", "Completing")
+        assert status["terminating"] == 0
+        assert status["retryCount"] <= 3
+        assert self.world.cluster.list(COMMAND).items == []
+        running = [p for p in pods if p["status"]["phase"] == "Running"]
+        assert status["running"] == len(running)
+        if phase in FINAL or phase == "Aborted":
+            assert not running
+            assert self.world.cluster.list(POD_GROUP).items == []
+        else:
+            wanted = sum(t["replicas"] for t in self.world.job()["spec"]["tasks"])
+            assert len(pods) == wanted
+
+
+Lives.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestLives = Lives.TestCase
