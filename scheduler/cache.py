@@ -82,7 +82,7 @@ class SchedulerCache:
         try:
             self._appliers[event.kind](event.object, event.type == "DELETED")
             self.aside.pop(key, None)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever one object says, the others go on
             reason = str(error) if isinstance(error, ValueError) else f"malformed ({type(error).__name__}: {error})"
             self.aside[key] = Aside(*key, reason)
             self._set_aside(event.kind, event.object)

@@ -104,7 +104,7 @@ class StatusKeeper:
         if verdict != told.verdict:
             writes.verdicts[job.uid], told.verdict, told.at = verdict, verdict, ssn.now
         told.version = job.version
-        before = job.sent if job.sent is not None else job.obj.get("status") or {}
+        before: Any = job.sent if job.sent is not None else job.obj.get("status") or {}
         status = _group_status(ssn, job, verdict, before)
         job.phase = status["phase"]
         if _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
@@ -148,7 +148,7 @@ class StatusKeeper:
         if reason == "Schedulable":
             message = "there is room, but not for the whole gang: " + message
         status: Obj = task.pod.get("status") or {}
-        old = next((c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {})
+        old: Obj = next((c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {})
         if (old.get("status"), old.get("reason"), old.get("message")) == ("False", reason, message):
             return
         stamp = objects.stamp(ssn.now)

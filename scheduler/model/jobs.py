@@ -121,8 +121,8 @@ class JobInfo:
     """One PodGroup with its pods; uid is `namespace/name`.
 
     `allocated` is Σ request over tasks in {Allocated, Binding, Bound, Running}; `requested` is that plus Σ request of
-    Pending tasks. `phase` is the PodGroup's phase as this session sees it; `sent` the status that is
-    on its way to the cluster; `version` moves with every change of the PodGroup and of its pods. `impossible` is set at the opening of a
+    Pending tasks. `phase` is the PodGroup's phase as this session sees it; `sent` the status that is on its way to the
+    cluster; `version` moves with every change of the PodGroup and of its pods. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     """
 

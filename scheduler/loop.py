@@ -1,0 +1,233 @@
+"""The scheduler's loop: watch, take events in, run a cycle, carry it out, and again.
+
+A cycle runs soon after something changed, and at least every schedule-period while anything moves. One thread owns the
+model; binds and status writes go through two threads of their own, and what became of them is taken in before the next
+cycle. `step` does one round in the calling thread, for simulated time and tests.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+from cluster.clock import Clock
+from cluster.kinds import POD_GROUP, QUEUE
+from cluster.port import Cluster, Watch
+from scheduler import conf as configuration
+from scheduler.cache import KINDS, Aside, SchedulerCache
+from scheduler.conf import ConfError, Configuration
+from scheduler.cycle import Cycle, run_cycle
+from scheduler.framework.record import CycleRecord
+from scheduler.gpus import choose_gpus
+from scheduler.status import StatusKeeper
+from scheduler.writer import Report, Writer
+
+logger = logging.getLogger(__name__)
+
+Sink = Callable[[CycleRecord], None]
+
+DEBOUNCE = 0.003
+"""Seconds of wall time in which events that belong together are awaited."""
+IDLE = 10.0
+"""Seconds after which a cycle runs though nothing changed (time itself may decide, as for waiting limits)."""
+
+
+class ConfSource:
+    """A configuration in a file that may change; a broken version is reported and the last good one kept."""
+
+    def __init__(self, source: Path | Configuration | None) -> None:
+        self._path = source if isinstance(source, Path) else None
+        self._stamp = self._read_stamp()
+        self.error: ConfError | None = None
+        self.current = source if isinstance(source, Configuration) else configuration.load(self._text())
+
+    def reload(self) -> bool:
+        """Read the file again if it changed; whether another configuration is in force now."""
+        stamp = self._read_stamp()
+        if stamp == self._stamp or stamp is None:
+            return False
+        self._stamp = stamp
+        try:
+            self.current, self.error = configuration.load(self._text()), None
+        except ConfError as error:
+            self.error = error
+            logger.error("%s is not used, the last good configuration stays: %s", self._path, error)
+            return False
+        logger.info("%s was read again", self._path)
+        return True
+
+    def _text(self) -> str:
+        return self._path.read_text("utf-8") if self._path is not None else configuration.DEFAULT
+
+    def _read_stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat() if self._path is not None else None
+        except OSError:
+            return None
+        return (found.st_mtime_ns, found.st_size) if found is not None else None
+
+
+class SchedulerLoop:
+    """One scheduler over one cluster. `conf` is a file, a configuration, or None for Volcano's built-in default."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        conf: Path | Configuration | None,
+        clock: Clock,
+        sink: Sink | None = None,
+        *,
+        scheduler_names: Collection[str] = ("volcano", "basalt"),
+        period: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        self.conf = ConfSource(conf)
+        self.failures = 0
+        self._cluster, self._clock, self._sink = cluster, clock, sink
+        self._names, self._period = tuple(scheduler_names), period
+        self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
+        self._writer = Writer(cluster)
+        self._reports: deque[Report] = deque()
+        self._wake = threading.Event()
+        self._number = 0
+        self._last_cycle = 0.0
+        self._watch: Watch | None = None
+        self._start_over()
+
+    @property
+    def aside(self) -> list[Aside]:
+        """Objects that make no sense to the scheduler, each with its reason."""
+        return list(self.cache.aside.values())
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def run(self, stop: threading.Event) -> None:
+        """Schedule until `stop` is set. An error in a cycle is logged and counted, and the model is read anew."""
+        with ThreadPoolExecutor(1, "binder") as binder, ThreadPoolExecutor(1, "reporter") as reporter:
+            while not stop.is_set():
+                begin = monotonic()
+                try:
+                    self._round(stop, binder, reporter)
+                except Exception:  # the loop outlives whatever one cycle meets
+                    self.failures += 1
+                    logger.exception("cycle %s failed; the model is read anew", self._number)
+                    self._start_over()
+                    stop.wait(self._clock.real(self._period))
+                # Never more than half of the time in cycles: the rest of the process wants to live too.
+                stop.wait(min(monotonic() - begin, self._period))
+                self._wake.wait(max(self._clock.real(self._period), DEBOUNCE))
+                stop.wait(DEBOUNCE)
+                self._wake.clear()
+        self.close()
+
+    def step(self) -> CycleRecord:
+        """One round in this thread: take events in, run one cycle, carry it out."""
+        self._take_in(None)
+        done = self._cycle()
+        self._reports.append(self._writer.decide(done.binds, done.evictions))
+        self._reports.append(self._writer.report(done.writes.statuses, done.writes.events))
+        return done.record
+
+    def close(self) -> None:
+        """End the watch."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _round(self, stop: threading.Event, binder: ThreadPoolExecutor, reporter: ThreadPoolExecutor) -> None:
+        news = self._take_in(stop)
+        if self._watch is None or not (news or self._clock.now() >= self._last_cycle + IDLE):
+            return
+        done = self._cycle()
+        if done.binds or done.evictions:
+            binder.submit(self._writer.decide, done.binds, done.evictions).add_done_callback(self._done)
+        if done.writes.statuses or done.writes.events:
+            reporter.submit(self._writer.report, done.writes.statuses, done.writes.events).add_done_callback(self._done)
+
+    def _done(self, future: Future[Report]) -> None:
+        error = future.exception()
+        if error is not None:
+            # Which of the writes were done is not known: only reading everything anew can tell.
+            logger.error("writing the outcome of a cycle failed", exc_info=error)
+            self.failures += 1
+            self._lost = True
+        else:
+            self._reports.append(future.result())
+        self._wake.set()
+
+    def _cycle(self) -> Cycle:
+        self._number += 1
+        self._last_cycle = self._clock.now()
+        done = run_cycle(
+            self.cache, self.conf.current, self._keeper, self._number, now=self._last_cycle, random=self._random
+        )  # fmt: skip
+        if self._sink is not None:
+            try:
+                self._sink(done.record)
+            except Exception:  # who listens must not be able to stop the scheduler
+                self.failures += 1
+                logger.exception("the sink of cycle %s failed", self._number)
+        return done
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+
+    def _start_over(self) -> None:
+        self.close()
+        self.cache = SchedulerCache(self._names, choose_gpus)
+        self._keeper = StatusKeeper()
+        self._reports.clear()
+        self._lost = False
+
+    def _take_in(self, stop: threading.Event | None) -> bool:
+        """Take in outcomes, then events, then a changed configuration; whether there was anything new."""
+        if self._lost:
+            self._start_over()
+        news = self.conf.reload()
+        while self._reports:
+            news = self._settle(self._reports.popleft()) or news
+        if self._watch is None:
+            return self._synchronise(stop)
+        return self.cache.apply_all(self._watch.drain()) > 0 or news
+
+    def _synchronise(self, stop: threading.Event | None) -> bool:
+        """Read everything there is, up to the mark that says so."""
+        watch = self._watch = self._cluster.watch(KINDS, notify=self._wake.set)
+        while stop is None or not stop.is_set():
+            event = watch.get(timeout=0.2)
+            if event is None:
+                continue
+            if event.type == "SYNCED":
+                return True
+            self.cache.apply(event)
+        return False
+
+    def _settle(self, report: Report) -> bool:
+        """Take in what became of writes: what failed is as it was before, and will be tried again."""
+        for uid in report.failed_binds:
+            self.cache.bind_failed(uid)
+        for uid in report.failed_evictions:
+            self.cache.evict_failed(uid)
+        failed = bool(report.failed_binds or report.failed_evictions)
+        for write, done in report.statuses:
+            key = f"{write.namespace}/{write.name}"
+            if write.kind == POD_GROUP:
+                self._group_written(key, write.status, done)
+            elif write.kind == QUEUE and not done:
+                self._keeper.forget_queue(write.name)
+            failed |= not done
+        return failed
+
+    def _group_written(self, uid: str, status: dict[str, object], done: bool) -> None:
+        job = self.cache.jobs.get(uid)
+        if job is None or job.sent is not status:
+            return
+        job.sent = None
+        if not done:
+            job.phase = str((job.obj.get("status") or {}).get("phase") or "Pending")
+            self._keeper.forget(uid)

@@ -1,0 +1,73 @@
+"""Carries out what a cycle decided, through the port, and reports what failed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cluster.errors import ApiError, Conflict, NotFound
+from cluster.kinds import EVENT, POD
+from cluster.port import Binding, Cluster, Obj
+from scheduler.cycle import Eviction
+from scheduler.status import StatusWrite
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of some writes. `statuses` lists every status write with whether it was done."""
+
+    failed_binds: list[str] = field(default_factory=list)
+    failed_evictions: list[str] = field(default_factory=list)
+    statuses: list[tuple[StatusWrite, bool]] = field(default_factory=list)
+
+
+class Writer:
+    """Writes in the calling thread; a refusal of one write never stops the next."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def decide(self, binds: Sequence[Binding], evictions: Sequence[Eviction]) -> Report:
+        """Bind and evict."""
+        report = Report()
+        outcomes = self._cluster.bind_many(binds) if binds else []
+        for binding, outcome in zip(binds, outcomes, strict=True):
+            if outcome.error is not None:
+                _log(f"binding {binding.namespace}/{binding.name} to {binding.node}", outcome.error)
+                report.failed_binds.append(binding.uid)
+        for eviction in evictions:
+            try:
+                self._cluster.evict(eviction.namespace, eviction.name, uid=eviction.uid, message=eviction.reason)
+            except ApiError as error:
+                _log(f"evicting {eviction.namespace}/{eviction.name}", error)
+                report.failed_evictions.append(eviction.uid)
+        return report
+
+    def report(self, statuses: Sequence[StatusWrite], events: Sequence[Obj]) -> Report:
+        """Write statuses, those of pods last since nobody waits for them, then events."""
+        report = Report()
+        for write in sorted(statuses, key=lambda write: write.kind == POD):
+            report.statuses.append((write, self._status(write)))
+        for event in events:
+            try:
+                self._cluster.create(EVENT, event)
+            except ApiError as error:
+                _log(f"event {event['reason']} of {event['involvedObject']['name']}", error)
+        return report
+
+    def _status(self, write: StatusWrite) -> bool:
+        try:
+            self._cluster.patch_status(write.kind, write.name, write.namespace, write.status, uid=write.uid)
+        except ApiError as error:
+            _log(f"status of {write.kind.kind} {write.namespace}/{write.name}", error)
+            return False
+        return True
+
+
+def _log(what: str, error: Exception) -> None:
+    """Objects that changed or went meanwhile are everyday; anything else is worth a look."""
+    level = logging.DEBUG if isinstance(error, (NotFound, Conflict)) else logging.WARNING
+    logger.log(level, "%s failed: %s", what, error)
