@@ -22,7 +22,6 @@ from rest_framework.throttling import AnonRateThrottle
 from rest_framework.views import APIView
 
 from cluster import runtime
-from cluster.access import policy
 from cluster.api import urlpatterns as cluster_urls
 from cluster.idempotency import once
 from cluster.rest import Manifest, is_dry_run, route
@@ -93,11 +92,8 @@ class Apply(APIView):
     def post(self, request: Request) -> Response:
         dry_run = is_dry_run(request)
 
-        def may(right: str, obj: Any) -> bool:
-            return policy().may(request.user, right, obj)
-
         def work() -> Response:
-            results = apply(runtime.current(), request.data, request.user, may, dry_run=dry_run)
+            results = apply(runtime.current(), request.data, user=request.user, dry_run=dry_run)
             return Response({"dryRun": dry_run, "results": [result.as_dict() for result in results]})
 
         return work() if dry_run else once(request, work)

@@ -7,8 +7,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from cluster.access import policy
 from cluster.documents import Document
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid, NotFound
@@ -109,13 +111,13 @@ class Broken(ApiError):
         self.status, self.reason = error.status, error.reason
 
 
-def apply(cluster: Cluster, documents: Sequence[Document], user: Any, may: Any, *, dry_run: bool = False) -> list[Result]:
-    """Apply documents for a user; `may(right, obj)` is the policy's word. Results are in the documents' order.
+def apply(cluster: Cluster, documents: Sequence[Document], *, user: Any, dry_run: bool = False) -> list[Result]:
+    """Apply documents for a user, as far as the policy lets them. Results are in the documents' order.
 
     Raises Refused with every fault of every document, and then nothing was written.
     """
     items = in_order(_recognise(documents))
-    trial = _try(cluster, items, user.get_username(), may)
+    trial = _try(cluster, items, user)
     if dry_run:
         return _in_given_order(trial)
     results: list[Result] = []
@@ -203,14 +205,14 @@ def _has_spec(item: Item) -> bool:
     return isinstance(item.obj.get("spec") or {}, dict)
 
 
-def _try(cluster: Cluster, items: Sequence[Item], user: str, may: Any) -> list[Result]:
+def _try(cluster: Cluster, items: Sequence[Item], user: Any) -> list[Result]:
     """Apply all on a copy. Raises Refused."""
     scratch = _scratch(cluster, items)
     results, refusals = [], []
     for item in items:
         try:
-            _check_right(cluster, item, may)
-            results.append(_write(scratch, item, user, project=False))
+            _check_right(cluster, item, user)
+            results.append(_write(scratch, item, user.get_username(), project=False))
         except ApiError as error:
             refusals.append(AboutDocument(error, item.document))
     if refusals:
@@ -241,15 +243,16 @@ def _existing(cluster: Cluster, item: Item) -> Obj | None:
         return None
 
 
-def _check_right(cluster: Cluster, item: Item, may: Any) -> None:
+def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
+    may = partial(policy().may, user)
     existing = _existing(cluster, item)
     if existing is not None and item.kind == JOB:
         owner = (existing["metadata"].get("annotations") or {}).get(OWNER, "")
         allowed = may("jobs.act", _Owned(owner))
     elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE):
-        allowed = may("objects.apply", None)
+        allowed = may("objects.apply")
     else:
-        allowed = may(RIGHTS.get(item.kind, "objects.apply"), None)
+        allowed = may(RIGHTS.get(item.kind, "objects.apply"))
     if not allowed:
         verb = "create" if existing is None else "change"
         raise Forbidden(f"you may not {verb} {item.kind.kind} {item.name or '(generated name)'}")

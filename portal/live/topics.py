@@ -91,7 +91,7 @@ def _queues(user: Any, names: Uids) -> dict[str, Row]:
 
 
 def _gpus(user: Any, names: Uids) -> dict[str, Row]:
-    return {row["node"]: row for row in gpu_rows(names)}
+    return {row["node"]: row for row in gpu_rows(user, names)}
 
 
 def _cycles(user: Any, numbers: Uids) -> dict[str, Row]:

@@ -39,10 +39,6 @@ def bundle(*texts: str):
     return load("\n---\n".join(texts))
 
 
-def yes(right, obj):
-    return True
-
-
 @pytest.fixture
 def cluster():
     found = EmbeddedCluster()
@@ -51,9 +47,9 @@ def cluster():
     return found
 
 
-def refused(cluster, documents, user, may=yes):
+def refused(cluster, documents, user):
     with pytest.raises(Refused) as caught:
-        apply(cluster, documents, user, may)
+        apply(cluster, documents, user=user)
     return [fault for refusal in caught.value.refusals for fault in faults_of(refusal)]
 
 
@@ -63,7 +59,7 @@ def test_a_job_may_name_a_queue_that_comes_after_it_and_whose_parent_comes_last(
         QUEUE_YAML.format(name="child", weight=1, parent="parent"),
         QUEUE_YAML.format(name="parent", weight=1, parent="root"),
     )
-    results = apply(cluster, documents, make_user(), yes)
+    results = apply(cluster, documents, user=make_user(staff=True))
     assert [(r.item.kind.kind, r.status) for r in results] == [("Job", "created"), ("Queue", "created"), ("Queue", "created")]
     assert Job.objects.get().owner == "ada"
     assert Queue.objects.filter(name="child", parent="parent").exists()
@@ -71,7 +67,7 @@ def test_a_job_may_name_a_queue_that_comes_after_it_and_whose_parent_comes_last(
 
 def test_one_refusal_writes_nothing_and_names_document_line_and_field(cluster, make_user):
     documents = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=7))
-    (fault,) = refused(cluster, documents, make_user())
+    (fault,) = refused(cluster, documents, make_user(staff=True))
     assert (fault["pointer"], fault["document"], fault["line"]) == ("/spec/minAvailable", 1, 14)
     with pytest.raises(NotFound):
         cluster.get(QUEUE, "q")
@@ -80,18 +76,18 @@ def test_one_refusal_writes_nothing_and_names_document_line_and_field(cluster, m
 
 def test_a_dry_run_writes_nothing(cluster, make_user):
     documents = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=1))
-    results = apply(cluster, documents, make_user(), yes, dry_run=True)
+    results = apply(cluster, documents, user=make_user(staff=True), dry_run=True)
     assert [r.status for r in results] == ["created", "created"]
     assert cluster.list(JOB).items == []
 
 
 def test_what_is_there_is_configured_or_unchanged(cluster, make_user):
-    user = make_user()
+    user = make_user(staff=True)
     first = bundle(QUEUE_YAML.format(name="q", weight=1, parent="root"), JOB_YAML.format(name="a", queue="q", least=1))
-    apply(cluster, first, user, yes)
-    again = apply(cluster, first, user, yes)
+    apply(cluster, first, user=user)
+    again = apply(cluster, first, user=user)
     assert [r.status for r in again] == ["unchanged", "unchanged"]
-    heavier = apply(cluster, bundle(QUEUE_YAML.format(name="q", weight=3, parent="root")), user, yes)
+    heavier = apply(cluster, bundle(QUEUE_YAML.format(name="q", weight=3, parent="root")), user=user)
     assert [r.status for r in heavier] == ["configured"]
     assert Queue.objects.get(name="q").weight == 3
 
@@ -114,31 +110,28 @@ def test_what_is_there_is_configured_or_unchanged(cluster, make_user):
     ],
 )
 def test_kinds_that_are_not_taken_are_refused_with_what_is(cluster, make_user, text, pointer, code, says):
-    (fault,) = refused(cluster, load(text), make_user())
+    (fault,) = refused(cluster, load(text), make_user(staff=True))
     assert (fault["pointer"], fault["code"]) == (pointer, code)
     assert says in fault["detail"]
 
 
 def test_the_same_object_twice_is_refused(cluster, make_user):
     text = QUEUE_YAML.format(name="q", weight=1, parent="root")
-    (fault,) = refused(cluster, bundle(text, text), make_user())
+    (fault,) = refused(cluster, bundle(text, text), make_user(staff=True))
     assert (fault["pointer"], fault["document"]) == ("/metadata/name", 1)
 
 
 def test_rights_are_asked_for_each_document_before_anything_is_written(cluster, make_user):
     documents = bundle(JOB_YAML.format(name="a", queue="default", least=1), QUEUE_YAML.format(name="q", weight=1, parent="root"))
-    faults = refused(cluster, documents, make_user(), lambda right, obj: right == "jobs.submit")
+    faults = refused(cluster, documents, make_user())
     assert [(fault["document"], fault["code"]) for fault in faults] == [(1, "Forbidden")]
     assert cluster.list(JOB).items == []
 
 
 def test_somebody_elses_job_is_not_changed_by_applying_over_it(cluster, make_user):
-    apply(cluster, bundle(JOB_YAML.format(name="a", queue="default", least=1)), make_user("ada"), yes)
-    from portal.policy import StaffPolicy
-
-    bob = make_user("bob")
+    apply(cluster, bundle(JOB_YAML.format(name="a", queue="default", least=1)), user=make_user("ada"))
     documents = bundle(JOB_YAML.format(name="a", queue="default", least=0))
-    faults = refused(cluster, documents, bob, lambda right, obj: StaffPolicy().may(bob, right, obj))
+    faults = refused(cluster, documents, make_user("bob"))
     assert faults[0]["code"] == "Forbidden"
 
 
@@ -146,6 +139,6 @@ def test_a_namespace_goes_before_what_lives_in_it(cluster, make_user):
     documents = bundle(
         JOB_YAML.format(name="a", queue="default", least=1), "apiVersion: v1\nkind: Namespace\nmetadata: {name: team}"
     )
-    results = apply(cluster, documents, make_user(), yes)
+    results = apply(cluster, documents, user=make_user(staff=True))
     assert results[1].item.kind == NAMESPACE
     assert in_order([r.item for r in results])[0].kind == NAMESPACE

@@ -128,7 +128,7 @@ async def test_queues_and_gpus_are_told_by_name(open_page, ada):
     await pods(make.pod("w-0", nodeName="gpu-01", phase="Running"))
     grid = await page.hear("topology")
     assert [slot["state"] for slot in grid["changed"][0]["gpus"]] == ["allocated", "free", "free", "allocated"]
-    assert grid["changed"][0]["gpus"][0]["job"] == "train"
+    assert grid["changed"][0]["gpus"][0]["job"] == "default/train"
 
 
 async def test_a_session_that_ends_closes_its_pages(open_page, ada, monkeypatch):
