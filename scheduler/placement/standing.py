@@ -149,6 +149,8 @@ class Evaluator:
         if cls.gpus:
             idle &= _has_slots(at, cls, later=False)
             future &= _has_slots(at, cls, later=True)
+        if self.nodes.unsettled:
+            idle &= future  # what is idle may be promised to a pipelined task already
         return Views(idle, future, score)
 
     def _score(self, standing: Standing, at: Block) -> Floats:
