@@ -1,13 +1,17 @@
 """Fixtures that every room's tests share."""
 
 import random
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import orjson
 import pytest
 
 from cluster.admission import admission
 from cluster.clock import ManualClock
+from cluster.embedded.memory import Change
 from cluster.embedded.store import EmbeddedCluster
+from cluster.port import Obj
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -26,7 +30,23 @@ def clock() -> ManualClock:
     return ManualClock(1_900_000_000.0)
 
 
+class UntouchedCheck:
+    """In the place of a table: sees that nobody changes an object that the cluster has handed out."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[Obj, bytes]] = []
+
+    def write(self, changes: Sequence[Change], version: int) -> None:
+        self._seen.extend((change.obj, orjson.dumps(change.obj)) for change in changes)
+
+    def check(self) -> None:
+        for obj, before in self._seen:
+            assert orjson.dumps(obj) == before, f"{obj['kind']} {obj['metadata']['name']} was changed in place: copy it first"
+
+
 @pytest.fixture
-def cluster(clock: ManualClock) -> EmbeddedCluster:
+def cluster(clock: ManualClock) -> Iterator[EmbeddedCluster]:
     """A fresh cluster in memory with every app's admission rules; uids and generated names repeat from run to run."""
-    return EmbeddedCluster(clock=clock, admission=admission.copy(), random=random.Random(1))
+    check = UntouchedCheck()
+    yield EmbeddedCluster(table=check, clock=clock, admission=admission.copy(), random=random.Random(1))
+    check.check()
