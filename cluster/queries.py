@@ -218,9 +218,9 @@ def by_use(rows: QuerySet[Node], sort: str, usage: Mapping[str, Usage]) -> list[
 
 def node_counts(user: Any) -> dict[str, int]:
     """Nodes by state, for the facet and the head line."""
-    counts = {state: Count("uid", filter=rule) for state, rule in NODE_STATES.items()}
-    found: dict[str, int] = nodes(user).aggregate(all=Count("uid"), **counts)
-    return found
+    counts = {f"in_{state}": Count("uid", filter=rule) for state, rule in NODE_STATES.items()}
+    found: dict[str, int] = nodes(user).aggregate(in_all=Count("uid"), **counts)
+    return {name.removeprefix("in_"): count for name, count in found.items()}
 
 
 def models(user: Any) -> list[tuple[str, int]]:

@@ -30,7 +30,10 @@ def gpus(request: HttpRequest) -> HttpResponse:
     _may_view(request)
     model = request.GET.get("model", "")
     fleet = queries.fleet(request.user, model)
-    chosen = next((strip for strip in fleet.strips if strip.node.name == request.GET.get("node")), None)
+    asked = request.GET.get("node")
+    chosen = next((strip for strip in fleet.strips if strip.node.name == asked), None)
+    if asked is None and fleet.strips:
+        chosen = fleet.strips[0]
     as_table = request.GET.get("view") == "table"
     context: dict[str, Any] = {
         "fleet": fleet,
@@ -76,11 +79,13 @@ def node_list(request: HttpRequest) -> HttpResponse:
         shown = list(page.object_list)
     if usage is None:
         usage = current().usage([node.name for node in shown])
+    counts = queries.node_counts(request.user)
     context = {
         "rows": [(node, usage.get(node.name, Usage())) for node in shown],
         "page": page,
         "wanted": wanted,
-        "counts": queries.node_counts(request.user),
+        "counts": counts,
+        "alive": counts["ready"] + counts["cordoned"],
         "models": queries.models(request.user),
         "states": [("ready", _("Ready")), ("cordoned", _("Cordoned")), ("lost", _("Not ready"))],
         "columns": _columns(wanted.sort),

@@ -40,6 +40,11 @@ class Preview:
     notes: list[Note] = field(default_factory=list)
 
     @property
+    def sums(self) -> list[tuple[str, int]]:
+        """What all pods ask together."""
+        return [(name, units) for name, units in self.total.items() if units and name != "pods"]
+
+    @property
     def impossible(self) -> bool:
         return any(note.kind == "bad" for note in self.notes)
 

@@ -24,7 +24,7 @@ _TASK = """\
 {policies}      template:
         metadata:
           annotations:
-            sim.basalt.dev/duration: 60s   # how long a simulated node runs it; real nodes ignore it
+            sim.basalt.dev/duration: 60s   # simulated nodes only
         spec:
           restartPolicy: Never
           containers:
@@ -37,7 +37,7 @@ _TASK = """\
 
 _COMPLETES = """\
       policies:
-        - event: TaskCompleted   # the job is done when this task is
+        - event: TaskCompleted   # ends the job
           action: CompleteJob
 """
 
@@ -75,7 +75,7 @@ def _task(
 
 
 def _body(minimum: int, *tasks: str, plugins: str = "") -> str:
-    head = f"  minAvailable: {minimum}   # the gang: as many pods start together or none\n"
+    head = f"  minAvailable: {minimum}   # the gang: together or not at all\n"
     return head + plugins + _RESTARTS + "  tasks:\n" + "".join(tasks)
 
 

@@ -71,6 +71,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "queue": queue,
         "branch": branch,
+        "share": max([queue.share, *(bar.allocated / bar.deserved for bar in branch.bars if bar.deserved)]),
         "amounts": [(bar, queue.deserved.get(bar.resource)) for bar in branch.bars],
         "children": [each for each in branches if each.queue.parent == name and each.queue.name != name],
         "resources": names,

@@ -32,6 +32,12 @@ def short_model(model: str) -> str:
 
 
 @register.filter
+def bare(name: str) -> str:
+    """A `namespace/name` without its namespace."""
+    return name.rpartition("/")[2]
+
+
+@register.filter
 def of(mapping: Mapping[str, Any], key: str) -> Any:
     """What a mapping has under a key; None when nothing."""
     return mapping.get(key)

@@ -5,7 +5,8 @@ import { paintCell, palette } from "./gpucell.js";
 const FADE = 240;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const DENSITIES = [
-  { upTo: 2500, ch: 13, min: 9, max: 26, label: true, head: 18, pitch: 2, columns: 230 },
+  { upTo: 400, ch: 18, min: 9, max: 36, label: true, head: 18, pitch: 3, columns: 230 },
+  { upTo: 2500, ch: 13, min: 9, max: 36, label: true, head: 18, pitch: 2, columns: 230 },
   { upTo: 12000, ch: 9, min: 6, max: 16, label: true, head: 16, pitch: 1, columns: 170 },
   { upTo: Infinity, ch: 5, min: 4, max: 8, label: false, head: 14, pitch: 1, columns: 92 },
 ];

@@ -49,7 +49,7 @@ const words = (spine) => {
 };
 words.rack = (rack) => {
   const free = rack.nodes.reduce((sum, node) => sum + node.cells.filter((cell) => cell.state === "free").length, 0);
-  return { title: rack.name ? fill(text.rack, { name: rack.name }) : rack.first ? text.noRack : "", free: free ? fill(text.free, { count: free }) : text.full };
+  return { title: rack.name ? (/rack/i.test(rack.name) ? rack.name : fill(text.rack, { name: rack.name })) : rack.first ? text.noRack : "", free: free ? fill(text.free, { count: free }) : text.full };
 };
 words.node = (node) => (!node.ready ? text.unknown : node.cordoned ? text.cordoned : "");
 
@@ -246,7 +246,7 @@ panel.addEventListener("click", (event) => {
   panel.hidden = true;
   columns.classList.remove("with-panel");
   const url = new URL(location.href);
-  url.searchParams.delete("node");
+  url.searchParams.set("node", ""); // none, also after a reload
   history.replaceState(history.state, "", url);
   map.redraw();
   host.focus();
@@ -254,7 +254,7 @@ panel.addEventListener("click", (event) => {
 
 /* ---- live ---- */
 subscribe("topology", {
-  uids: [],
+  uids: () => [],
   onMessage(message) {
     const spines = new Set();
     let news = false;
