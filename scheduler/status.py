@@ -151,7 +151,7 @@ class StatusKeeper:
         old: Obj = next((c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {})
         if (old.get("status"), old.get("reason"), old.get("message")) == ("False", reason, message):
             return
-        stamp = objects.stamp(ssn.now)
+        stamp = ssn.stamp
         new = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message, "lastTransitionTime": stamp}
         conditions = objects.with_condition(status.get("conditions"), new)
         writes.statuses.append(StatusWrite(POD, task.namespace, task.name, task.uid, {"conditions": conditions}))
@@ -159,7 +159,7 @@ class StatusKeeper:
     def _event(self, ssn: Session, of: Any, kind: Kind, reason: str, level: str, message: str, writes: Writes) -> None:
         self._events += 1
         name, namespace = objects.name(of), objects.namespace(of)
-        stamp = objects.stamp(ssn.now)
+        stamp = ssn.stamp
         writes.events.append({
             "apiVersion": "v1",
             "kind": "Event",
@@ -282,7 +282,7 @@ def _with(ssn: Session, conditions: list[Obj], new: Obj) -> list[Obj]:
 
 
 def _stamped(ssn: Session, condition: Obj, since: str | None) -> Obj:
-    return {**condition, "transitionID": ssn.uid, "lastTransitionTime": since or objects.stamp(ssn.now)}
+    return {**condition, "transitionID": ssn.uid, "lastTransitionTime": since or ssn.stamp}
 
 
 def _gang_message(job: JobInfo, verdict: Verdict | None) -> str:

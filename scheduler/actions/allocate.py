@@ -94,8 +94,7 @@ class _Allocation:
     def _turn(self, job: JobInfo, queue: QueueInfo) -> bool:
         """Place tasks until the job is ready; whether what was placed could be committed."""
         statement = Statement(self.ssn)
-        self._fill(statement, job, queue, self.tasks[job.uid])
-        if self.ssn.job_ready(job):
+        if self._fill(statement, job, queue, self.tasks[job.uid]) or self.ssn.job_ready(job):
             statement.commit()
             self.ssn.verdicts.pop(job.uid, None)
             return True
@@ -106,8 +105,8 @@ class _Allocation:
             statement.discard()
         return False
 
-    def _fill(self, statement: Statement, job: JobInfo, queue: QueueInfo, tasks: Tasks) -> None:
-        """Tasks in order, equal ones together; ends as soon as the job is ready."""
+    def _fill(self, statement: Statement, job: JobInfo, queue: QueueInfo, tasks: Tasks) -> bool:
+        """Tasks in order, equal ones together; ends with True as soon as the job is ready."""
         failed = self.failed_roles[job.uid]
         while tasks:
             first, equal = tasks[0], _leading(tasks)
@@ -123,13 +122,14 @@ class _Allocation:
             if placed:
                 _drop(tasks, placed)
                 if self.ssn.job_ready(job):
-                    return
+                    return True
                 continue
             tasks.popleft()
             if first.role:
                 failed.add(first.role)
             if not job.worth_continuing(failed):
-                return
+                break
+        return False
 
     def _place(self, statement: Statement, job: JobInfo, tasks: list[TaskInfo]) -> int:
         """Place the first of some equal tasks, as many as one look at the nodes allows; how many. 0: the first fits nowhere."""

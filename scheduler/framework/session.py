@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
+from cluster import objects
 from scheduler.conf import Configuration, PluginOption
 from scheduler.framework import plugin as api
 from scheduler.framework import registry
@@ -262,6 +263,7 @@ class Session(Registrations):
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
         self.now, self.random = now, random
+        self.stamp = objects.stamp(now)
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
         self.queue_shares: dict[str, QueueShare] = {}

@@ -149,6 +149,7 @@ class JobInfo:
     impossible: Verdict | None = None
     _roles: dict[str, list[int]] = field(default_factory=dict, repr=False)
     _pending_best_effort: dict[str, int] = field(default_factory=dict, repr=False)
+    _best_effort: int = 0
     _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -191,6 +192,7 @@ class JobInfo:
         self._roles[task.role][status] -= 1
         if status is TaskStatus.PENDING and task.cls.best_effort:
             self._pending_best_effort[task.role] -= 1
+            self._best_effort -= 1
         self._gated.pop(task.uid, None)
 
     def _enter(self, task: TaskInfo, status: TaskStatus) -> None:
@@ -202,6 +204,7 @@ class JobInfo:
         role[status] += 1
         if status is TaskStatus.PENDING and task.cls.best_effort:
             self._pending_best_effort[task.role] += 1
+            self._best_effort += 1
         if task.gated and status is TaskStatus.PENDING:
             self._gated[task.uid] = task
 
@@ -236,7 +239,7 @@ class JobInfo:
 
     def pending_best_effort(self) -> int:
         """Pending tasks that ask for nothing; they count as ready, since backfill places them."""
-        return sum(self._pending_best_effort.values())
+        return self._best_effort
 
     def is_ready(self) -> bool:
         """The gang may be bound (role minimums apart)."""

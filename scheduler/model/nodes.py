@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -271,9 +270,17 @@ class Block:
     """Some rows of the table with their amounts gathered, perhaps with further copies of one class put on them.
 
     `rows` may repeat, with another number of `copies` each time: that is how the rungs of a ladder are scored together.
-    Copies are counted as allocated, or as pipelined if so said. Only to read. `whole` is set when the block is the
-    table itself, row by row.
+    Copies are counted as allocated (in `used`), or as pipelined if so said, and always in `listed`, `nonzero` and
+    `pod_count`. Only to read. `whole` is set when the block is the table itself, row by row.
     """
+
+    allocatable: Ints
+    used: Ints
+    releasing: Ints
+    pipelined: Ints
+    listed: Ints
+    nonzero: Ints
+    pod_count: Ints
 
     def __init__(
         self,
@@ -291,52 +298,30 @@ class Block:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _gathered(self, array: Ints, extra: Ints | None = None) -> Ints:
+    def __getattr__(self, name: str) -> Ints:
+        """Gather an amount when it is first asked for; from then on it is a plain attribute."""
+        if name not in _GATHERED:
+            raise AttributeError(name)
+        array: Ints = getattr(self.nodes, name)
         found = array if self.whole else array[self.rows]
-        if extra is None or self.copies is None:
-            return found
-        return found + (self.copies[:, None] * extra if extra.ndim else self.copies)
+        if self.copies is not None and self._cls is not None:
+            found = self._with_copies(name, found)
+        setattr(self, name, found)
+        return found
 
-    @property
-    def _request(self) -> Ints | None:
-        return self._cls.request if self._cls is not None else None
-
-    @cached_property
-    def allocatable(self) -> Ints:
-        """[len, width]"""
-        return self._gathered(self.nodes.allocatable)
-
-    @cached_property
-    def used(self) -> Ints:
-        """[len, width]; with the copies unless they are pipelined."""
-        return self._gathered(self.nodes.used, None if self.as_pipelined else self._request)
-
-    @cached_property
-    def releasing(self) -> Ints:
-        """[len, width]"""
-        return self._gathered(self.nodes.releasing)
-
-    @cached_property
-    def pipelined(self) -> Ints:
-        """[len, width]; with the copies when they are pipelined."""
-        return self._gathered(self.nodes.pipelined, self._request if self.as_pipelined else None)
-
-    @cached_property
-    def listed(self) -> Ints:
-        """[len, width]; with the copies."""
-        return self._gathered(self.nodes.listed, self._request)
-
-    @cached_property
-    def nonzero(self) -> Ints:
-        """[len, 2]; with the copies."""
-        return self._gathered(self.nodes.nonzero, self._cls.nonzero if self._cls is not None else None)
-
-    @cached_property
-    def pod_count(self) -> Ints:
-        """[len]; with the copies."""
-        return self._gathered(self.nodes.pod_count, np.array(1) if self.copies is not None else None)
+    def _with_copies(self, name: str, found: Ints) -> Ints:
+        assert self.copies is not None
+        assert self._cls is not None
+        if name == "pod_count":
+            return found + self.copies
+        if name == "nonzero":
+            return found + self.copies[:, None] * self._cls.nonzero
+        if name == "listed" or name == ("pipelined" if self.as_pipelined else "used"):
+            return found + self.copies[:, None] * self._cls.request
+        return found
 
 
+_GATHERED = frozenset({"allocatable", "used", "releasing", "pipelined", "listed", "nonzero", "pod_count"})
 _MATRICES = ("allocatable", "named", "used", "releasing", "pipelined", "listed")
 _ARRAYS = (*_MATRICES, "nonzero", "pod_count", "gpu_free", "gpu_all", "gpu_slots", "live", "ready", "cordoned")
 
