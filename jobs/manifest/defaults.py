@@ -42,7 +42,7 @@ def _default_task(task: dict[str, Any], index: int) -> None:
         task["maxRetry"] = DEFAULT_MAX_RETRY
     if task.get("replicas") is None:
         task["replicas"] = 0
-    if task.get("minAvailable") is None:
+    if task.get("minAvailable") is None and isinstance(task["replicas"], int):  # else the fault would be told twice
         task["minAvailable"] = _default_minimum(task)
     _listen(task)
     template = task.get("template")

@@ -76,6 +76,13 @@ class World:
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{index}"}}
             self.cluster.create(NODE, node)
 
+    @classmethod
+    def over(cls, cluster: EmbeddedCluster, clock: Any) -> World:
+        """The stand-ins over a cluster whose controllers run elsewhere."""
+        world = cls.__new__(cls)
+        world.cluster, world.clock = cluster, clock
+        return world
+
     def new_manager(self, through: Any = None) -> ControllerManager:
         """A controller process that begins anew over the same objects; it may see the cluster `through` something."""
         return ControllerManager(through or self.cluster, self.clock, schedulers=SCHEDULERS)
