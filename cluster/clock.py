@@ -41,6 +41,10 @@ class ScaledClock:
     def now(self) -> float:
         return self._start_wall + (time.monotonic() - self._start) * self._speed
 
+    def catch_up(self, instant: float) -> None:
+        """Go on from an instant that has passed already, as the objects of an earlier run say; never back."""
+        self._start_wall += max(0.0, instant - self.now())
+
     def real(self, seconds: float) -> float:
         return seconds / self._speed
 

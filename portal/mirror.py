@@ -45,15 +45,16 @@ class _Pending:
 
 
 class Mirror:
-    """One watch over all projected kinds. `run` blocks until the event is set; it is one thread's work."""
+    """One watch over all projected kinds. `run` blocks until the event is set, and may be called again after it failed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._seen: defaultdict[Kind, set[str]] | None = defaultdict(set)
+        self._seen: defaultdict[Kind, set[str]] | None = None
         self.synced = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
         """Project until told to stop. A batch that the database refuses is tried again, none is dropped."""
+        self._seen = defaultdict(set)
         watch = self._cluster.watch(list(PROJECTIONS))
         try:
             while not stop.is_set():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from portal import probes, views
+from portal import probes, running, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -13,10 +13,12 @@ urlpatterns = [
     path("sign-out/", views.SignOut.as_view(), name="logout"),
     path("preferences/theme/", views.theme, name="theme"),
     path("i18n/setlang/", views.language, name="set_language"),
+    path("workload/", include(([path("", running.workload_view, name="workload")], "portal"))),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
+    path("submit/apply/", apply_page.apply_all, name="apply"),
     path("", include("jobs.urls")),
     path("", include("queues.urls")),
     path("", include("cluster.urls")),

@@ -1,0 +1,161 @@
+"""`manage.py run`: everything in one process, for a machine of one's own, a demonstration, or a first look."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import secrets
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import BaseCommand, CommandError, call_command
+from django.db import connections
+
+from cluster import runtime
+from cluster.embedded import Embedded, fleets
+from cluster.embedded.fates import INSTANT
+from cluster.embedded.lock import StoreLocked
+from cluster.errors import ApiError
+from cluster.kinds import NODE
+from portal import parts, running
+from scheduler.conf import ConfError
+
+SYNC_SECONDS = 30.0
+
+
+class Command(BaseCommand):
+    help = "Run Basalt: an embedded cluster, its controllers and scheduler, and the portal."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+        parser.add_argument("--port", type=int, default=8000, help="default: 8000; 0 takes a free one")
+        parser.add_argument(
+            "--fleet", default="demo", help="machines of an empty cluster: demo, none, or a file of nodes (YAML, CSV)"
+        )
+        parser.add_argument("--speed", type=_positive, default=1.0, help="the cluster's time runs this many times faster")
+        parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
+        parser.add_argument("--instant", action="store_true", help="pods start and stop without delay")
+        parser.add_argument("--conf", type=Path, help="a volcano-scheduler.conf (default: Volcano's own)")
+        parser.add_argument("--seed", type=int, default=1, help="of run times and of the sample jobs")
+
+    def handle(self, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of asking stop it in the same, clean way
+        with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+            listener = stack.enter_context(contextlib.closing(self._listen(options["host"], options["port"])))
+            embedded = stack.enter_context(self._opened(options))
+            self._first_admin()
+            self._load_fleet(embedded, options["fleet"])
+            try:
+                found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
+            except (ConfError, OSError) as error:
+                raise CommandError(f"--conf {options['conf']}: {error}") from None
+            found.runs["kubelet"] = embedded.kubelet.run
+            self._serve(found, listener, options)
+
+    def _serve(self, found: parts.Parts, listener: socket.socket, options: dict[str, Any]) -> None:
+        running.use(found)
+        found.start()
+        try:
+            found.mirror.synced.wait(SYNC_SECONDS)
+            if options["workload"]:
+                running.start_workload(found, options["seed"])
+            self._web(listener)
+        finally:
+            late = found.stop()
+            running.use(None)
+            if late:
+                self.stderr.write(f"Did not stop in time: {', '.join(late)}")
+            self.stdout.write("Stopped.")
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        """The socket, before anything else is begun: a port that is taken costs nothing but one line."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except (OSError, OverflowError) as error:
+            listener.close()
+            raise CommandError(f"Cannot listen on {host} port {port}: {getattr(error, 'strerror', error)}. Try --port.") from None
+        return listener
+
+    @contextlib.contextmanager
+    def _opened(self, options: dict[str, Any]) -> Iterator[Embedded]:
+        for alias in settings.DATABASES:
+            call_command("migrate", database=alias, interactive=False, verbosity=0)
+        timing = INSTANT if options["instant"] else None
+        try:
+            embedded = parts.embedded(settings.DATA_DIR, speed=options["speed"], timing=timing, seed=options["seed"])
+        except StoreLocked as error:
+            raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+        try:
+            yield embedded
+        finally:
+            runtime.use(None)
+            embedded.close()
+            connections.close_all()
+
+    def _first_admin(self) -> None:
+        users = get_user_model().objects
+        if users.exists():
+            return
+        password = secrets.token_urlsafe(12)
+        users.create_superuser("admin", "", password)
+        self.stdout.write(f"First user: admin   password: {password}   (shown this once)")
+
+    def _load_fleet(self, embedded: Embedded, fleet: str) -> None:
+        if fleet == "none" or embedded.cluster.list(NODE, limit=1).items:
+            return
+        try:
+            loaded = fleets.load(embedded.cluster, _fleet(fleet))
+        except (OSError, ValueError, ApiError) as error:
+            raise CommandError(f"--fleet {fleet}: {error}") from None
+        self.stdout.write(f"Fleet {fleet}: {loaded.created} objects made.")
+
+    def _web(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        config = uvicorn.Config(
+            "portal.asgi:application",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            ws_per_message_deflate=False,
+            ws_max_size=2**20,
+            proxy_headers=settings.HTTPS,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        _Server(config, lambda: self.stdout.write(f"Basalt serves http://{shown}:{port}/   (Ctrl-C stops it)")).run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Says so once it really serves."""
+
+    def __init__(self, config: uvicorn.Config, say: Any) -> None:
+        super().__init__(config)
+        self._say = say
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._say()
+
+
+def _fleet(name: str) -> fleets.Fleet:
+    if name == "demo":
+        return fleets.demo()
+    return fleets.openb(Path(name)) if name.endswith(".csv") else fleets.from_file(Path(name))
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 10_000:
+        raise argparse.ArgumentTypeError(f"a speed is above 0 and at most 10000, not {text}")
+    return value
