@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from portal import probes, running, views
+from portal import apply_page, probes, running, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
