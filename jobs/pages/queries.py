@@ -105,6 +105,12 @@ class Filter:
         """Nothing is filtered out."""
         return not (self.text or any(getattr(self, name) for name in DIMENSIONS))
 
+    @property
+    def chosen(self) -> list[str]:
+        """What is asked for, value by value."""
+        values = [value for name in DIMENSIONS for value in getattr(self, name)]
+        return [*values, *([self.text] if self.text else [])]
+
     def base(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
         """The set that facets count in: everything but the facets' own choices."""
         if not self.gone:
@@ -157,6 +163,8 @@ def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
         for name in DIMENSIONS:
             if place[name] and (not missed or missed == [name]):
                 counts[name][place[name]] += number
+    if not total and asked.text:  # an empty answer says of how many
+        total = jobs.filter(deleted_at=None).count()
     return Facets(total, matching, counts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template import Context
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import localize
@@ -240,3 +241,13 @@ def _small(cell: Cell) -> str:
         title,
         SafeString(' class="no"') if cell.is_missing else "",
     )
+
+
+@register.simple_tag
+def link_to(view: str, name: str, classes: str = "") -> SafeString:
+    """A link to the page of a thing named `name`; plain text when the name is none that has a page."""
+    try:
+        url = reverse(view, args=(name,))
+    except NoReverseMatch:
+        return format_html('<span class="{}">{}</span>', classes, name)
+    return format_html('<a class="{}" href="{}">{}</a>', classes, url, name)
