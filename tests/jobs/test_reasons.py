@@ -1,0 +1,96 @@
+"""Verdicts in words."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import translation
+
+from jobs import reasons
+from scheduler.framework.explain import Code, Stage, Verdict
+
+GPU = "nvidia.com/gpu"
+FULL = Verdict(
+    stage=Stage.NODE_FIT, code=Code.NODES_INSUFFICIENT, queue="lab", task="worker", resource=GPU, asked=64_000, free=40_000,
+    short=24_000, limit=80_000, needed=8, placeable=5, nodes=32, rejected={"selector": 16, f"insufficient:{GPU}": 9},
+)  # fmt: skip
+
+
+def of(**changes) -> dict:
+    return FULL.as_dict() | changes
+
+
+@pytest.mark.parametrize("code", list(Code))
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: str):
+    with translation.override(language):
+        for text in (reasons.say(of(code=code)), reasons.headline(of(code=code))[0], reasons.advice(of(code=code))):
+            assert text
+            assert "%(" not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "Short by 24 GPUs: 5 of 8 pods fit"),
+        ({"needed": 1, "asked": 8000, "short": 1000}, "Short by 1 GPU: no node has 8 GPUs free"),
+        ({"code": "queue.closed"}, "Queue lab is closed"),
+        ({"code": "queue.capability", "free": 16_000}, "Queue limit: 64 of 80 GPUs used"),
+        ({"code": "overcommit", "resource": "cpu", "asked": 1_536_000, "free": 1500}, "Admission: asks 1,536 CPUs, room for 1.5"),
+        (
+            {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29},
+            "Admission: asks 3 TiB of memory, room for 512 MiB",
+        ),
+        ({"code": "gang.too_few_pods", "placeable": 3}, "3 of 8 pods of the gang exist"),
+        ({"code": "nodes.refused", "nodes": 1}, "The only node refuses it"),
+        ({"code": "nodes.refused"}, "All 32 nodes refuse it"),
+        ({"code": "pod.too_large", "asked": 12_000, "limit": 8000}, "Impossible: a pod asks 12 GPUs, the largest node has 8"),
+    ],
+)
+def test_sentences_carry_the_numbers(changes: dict, expected: str):
+    assert reasons.say(of(**changes)) == expected
+
+
+def test_the_model_is_named_where_it_is_known():
+    assert reasons.say(of(), "NVIDIA-H100-80GB-HBM3") == "Short by 24 H100: 5 of 8 pods fit"
+    assert [figure.label for figure in reasons.numbers(of(), "NVIDIA-H100-80GB-HBM3")] == ["H100 asked", "free for it", "short"]
+
+
+def test_sentence_answers_in_every_language():
+    assert set(reasons.sentence(of())) == {"en", "zh-hans"}
+    assert reasons.sentence(None) == {"en": "", "zh-hans": ""}
+
+
+def test_an_unknown_code_is_said_by_its_stage():
+    verdict = of(code="moon.phase", stage="topology")
+    assert reasons.say(verdict) == "Held at: Topology"
+    assert reasons.advice(verdict) == ""
+
+
+def test_a_verdict_of_an_older_scheduler_may_lack_keys():
+    assert reasons.say({"code": "nodes.insufficient", "stage": "node_fit"}) == "0 of 0 pods fit"
+    assert reasons.numbers({"code": "nodes.none"}) == []
+    assert reasons.rejections({}) == []
+    assert reasons.steps({"stage": "moon"})
+
+
+def test_what_can_never_start_says_so():
+    assert reasons.is_impossible(of(code="pod.too_large"))
+    assert reasons.headline(of(code="pod.too_large"))[1] == "It can never start."
+    assert not reasons.is_impossible(of())
+    assert not reasons.is_impossible(None)
+
+
+def test_stages_before_the_held_one_are_passed():
+    assert [(step.stage, step.status) for step in reasons.steps(of())] == [
+        ("dependency", "ok"), ("admission", "ok"), ("queue_limit", "ok"), ("node_fit", "held"), ("topology", ""), ("gang", ""),
+    ]  # fmt: skip
+    assert [step.status for step in reasons.steps(of(code="gang.too_few_pods", stage="gang"))][:3] == ["ok", "held", ""]
+
+
+def test_rejections_come_largest_first_with_their_share():
+    found = reasons.rejections(of())
+    assert [(r.count, r.label, r.is_room) for r in found] == [
+        (16, "Labels do not match the selector", False), (9, "Too little GPU free", True),
+    ]  # fmt: skip
+    assert found[0].share == 1
+    assert found[1].share == pytest.approx(9 / 16)
