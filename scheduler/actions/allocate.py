@@ -54,12 +54,13 @@ class _Allocation:
         """Jobs that are admitted, valid and have tasks to place; tasks that ask for nothing are backfill's."""
         found = []
         admits = "enqueue" in self.ssn.conf.actions
+        no_nodes = None if len(self.ssn.nodes) else Verdict(Stage.NODE_FIT, Code.NODES_NONE)
         for job in self.ssn.jobs.values():
             if job.phase == "Pending":
                 if admits:
                     continue
                 self.ssn.admit(job)
-            refusal = self.ssn.job_valid(job) or job.impossible
+            refusal = self.ssn.job_valid(job) or job.impossible or no_nodes
             if refusal is not None:
                 if job.tasks or job.uid not in self.ssn.admitted:  # pods are made only once their job is admitted
                     self.ssn.refuse(job, refusal)
@@ -112,7 +113,7 @@ class _Allocation:
             first, equal = tasks[0], _leading(tasks)
             room = self.ssn.room(queue, first.cls)
             if room <= 0:
-                self._note(job, self.ssn.room_refusal(queue, first.cls))
+                self._note(job, self._queue_refusal(queue, first))
                 _drop(tasks, equal)
                 continue
             if first.role in failed:
@@ -152,6 +153,16 @@ class _Allocation:
             return 0
         (statement.pipeline if pipelined else statement.allocate)(tasks[: len(rows)], rows)
         return len(rows)
+
+    def _queue_refusal(self, queue: QueueInfo, task: TaskInfo) -> Verdict | None:
+        """Why the queue takes no more. A queue that may have the whole cluster is not what stops a task: the nodes are."""
+        refusal = self.ssn.room_refusal(queue, task.cls)
+        if refusal is not None and refusal.resource:
+            total = self.ssn.total.values[self.ssn.dims.index[refusal.resource]]
+            if queue.is_open and refusal.limit >= total:
+                evaluator = self.ssn.evaluator
+                return refusals.of_nodes(evaluator, evaluator.standing(task.cls), task, {})
+        return refusal
 
     def _stands_alone(self, task: TaskInfo) -> bool:
         """Whether a task must be looked at by itself though its class was just looked at."""

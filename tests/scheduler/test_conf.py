@@ -1,0 +1,85 @@
+"""The configuration file: Volcano's spelling, and errors that name the line."""
+
+import pytest
+
+from scheduler import conf
+from scheduler.conf import Arguments, ConfError
+
+
+def faults(text: str) -> list[tuple[int, str]]:
+    with pytest.raises(ConfError) as caught:
+        conf.load(text)
+    return [(fault.line, fault.message) for fault in caught.value.faults]
+
+
+def test_the_built_in_default_is_volcanos():
+    loaded = conf.load()
+    assert loaded.actions == ("enqueue", "allocate", "backfill")
+    assert [[option.name for option in tier] for tier in loaded.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
+    ]
+
+
+def test_switches_have_their_defaults_and_their_exact_spelling():
+    text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n'
+    option = conf.load(text).tiers[0][0]
+    assert not option.on("enablePreemptable")
+    assert option.on("enabledOverused")
+    assert not option.on("enableHierarchy")
+    assert faults(text.replace("enablePreemptable", "enabledPreemptable"))[0][0] == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("actions: [\n", 2, "not YAML"),
+        ("", 0, "empty"),
+        ("tiers: []\n", 1, "actions is missing"),
+        ('actions: "allocate"\n', 1, "tiers is missing"),
+        ('\nactions: "allocate, dance"\ntiers: []\n', 2, "'dance' is unknown"),
+        ('actions: "allocate, preempt"\ntiers: []\n', 1, "does not have it yet"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: ganged\n', 4, "'ganged' is unknown"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: capacity\n', 4, "does not have it yet"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: gang\n', 6, "listed twice"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - {}\n', 4, "no name"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: maybe\n', 5, "true or false"),
+        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: x\n', 6, "whole number"),
+        ('actions: "allocate"\nactions: "allocate"\ntiers: []\n', 2, "given twice"),
+        ('actions: "allocate"\ntiers: {}\n', 2, "must be a list"),
+        ('actions: 3\ntiers: []\n', 1, "must be a text"),
+        ('actions: "allocate"\ntiers: []\nconfigurations:\n- name: fly\n', 4, "is no action"),
+    ],
+)
+def test_a_fault_is_reported_with_its_line(text, line, words):
+    found = faults(text)
+    assert any(at == line and words in message for at, message in found), found
+
+
+def test_hierarchical_drf_and_proportion_in_one_tier_are_refused():
+    text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: drf\n    enableHierarchy: true\n  - name: proportion\n'
+    assert faults(text)[0][0] == 4
+    apart = text.replace("  - name: proportion", "- plugins:\n  - name: proportion")
+    try:
+        conf.load(apart)
+    except ConfError as error:  # hierarchical drf may be refused for itself, but not for sharing a tier
+        assert "different tiers" not in str(error)
+
+
+def test_all_faults_come_at_once():
+    text = 'actions: "allocate, dance"\ntiers:\n- plugins:\n  - name: ganged\n  - name: gang\n    enableX: true\n'
+    assert [line for line, _ in faults(text)] == [1, 4, 6]
+
+
+def test_arguments_are_read_by_type():
+    arguments = Arguments("p", {"i": 3, "f": 2.5, "b": "true", "t": "x", "bad": True}, {"bad": 7})
+    assert arguments.integer("i", 1) == 3
+    assert arguments.number("i", 1.0) == 3.0
+    assert arguments.number("f", 1.0) == 2.5
+    assert arguments.boolean("b", False)
+    assert arguments.text("t", "") == "x"
+    assert arguments.integer("absent", 9) == 9
+    with pytest.raises(ConfError, match="line 7"):
+        arguments.integer("bad", 1)
+    with pytest.raises(ConfError):
+        arguments.number("t", 1.0)
