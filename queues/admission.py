@@ -45,6 +45,7 @@ class QueueRules:
             return []
         shape = check_shape(QueueShape, request.obj)
         queue = prune(request.obj, shape)
+        queue["metadata"] = {"name": name, **(queue.get("metadata") or {})}
         found = Faults()
         spec = queue.get("spec") or {}
         if request.operation == "CREATE" and not is_dns_subdomain(name):
