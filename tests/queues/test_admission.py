@@ -66,9 +66,8 @@ def test_a_name_that_is_none_is_refused(world: World, name):
 def test_siblings_together_must_fit_into_their_parent(world: World):
     world.make_queue("dept", deserved={"cpu": "10"}, guarantee={"resource": {"cpu": "4"}})
     world.make_queue("a", parent="dept", deserved={"cpu": "6"}, guarantee={"resource": {"cpu": "2"}})
-    found = refused(
-        world.make_queue, "b", parent="dept", deserved={"cpu": "5", "memory": "1Gi"}, guarantee={"resource": {"cpu": "3"}}
-    )
+    much = {"deserved": {"cpu": "5", "memory": "1Gi"}, "guarantee": {"resource": {"cpu": "3"}}}
+    found = refused(world.make_queue, "b", parent="dept", **much)
     assert found.keys() == {"/spec/deserved/cpu", "/spec/deserved/memory", "/spec/guarantee/resource/cpu"}
     assert "dept has 10" in found["/spec/deserved/cpu"]
     world.make_queue("c", parent="dept", deserved={"cpu": "4"}, guarantee={"resource": {"cpu": "2"}})
@@ -91,7 +90,7 @@ def test_a_parent_cannot_shrink_below_what_it_holds(world: World):
     world.make_queue("team", parent="dept", capability={"cpu": "8"}, deserved={"cpu": "6"})
     found = refused(operations.update, world.cluster, "dept", {"capability": {"cpu": "7"}, "deserved": {"cpu": "5"}})
     assert found.keys() == {"/spec/capability/cpu", "/spec/deserved/cpu"}
-    operations.update(world.cluster, "dept", {"capability": {"cpu": "8"}})
+    operations.update(world.cluster, "dept", {"capability": {"cpu": "8"}, "deserved": {"cpu": "6"}})
 
 
 def test_the_tree_has_five_levels_below_root(world: World):
