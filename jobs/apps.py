@@ -13,8 +13,8 @@ class JobsConfig(AppConfig):
         from cluster import workloads
         from cluster.admission import admission
         from jobs.admission import rules
+        from jobs.pages.workloads import PodRows
         from jobs.schedulers import scheduler_names
-        from jobs.workloads import PodRows
 
         for kind, rule in rules(scheduler_names()).items():
             admission.register(kind, rule)

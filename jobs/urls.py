@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs import submit_views
 from jobs.pages import views
+from jobs.submit import views as submit_views
 
 app_name = "jobs"
 urlpatterns = [

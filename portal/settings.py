@@ -48,8 +48,8 @@ HTTPS = os.environ.get("BASALT_HTTPS") == "1"
 ALLOWED_HOSTS = os.environ.get("BASALT_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "portal.admin_config.BasaltAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -210,6 +210,21 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "portal.urls"
+
+UNFOLD = {
+    "SITE_TITLE": "Basalt",
+    "SITE_HEADER": "Basalt",
+    "SITE_SYMBOL": "deployed_code",
+    "SHOW_VIEW_ON_SITE": False,
+    "BORDER_RADIUS": "4px",
+    "SIDEBAR": {"navigation": "portal.admin_site.navigation"},
+    "COLORS": {
+        "primary": {
+            "50": "#f0f8f8", "100": "#e6f2f3", "200": "#c9dde0", "300": "#9cc6cb", "400": "#52bac6", "500": "#2f808a",
+            "600": "#0c6a74", "700": "#0a5a63", "800": "#08474e", "900": "#063a42", "950": "#04262b",
+        },  # fmt: skip
+    },
+}
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"

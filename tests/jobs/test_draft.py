@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs import forms, starters
-from jobs.draft import Draft, DraftError
-from jobs.fields import JOB_FIELDS, TASK_FIELDS
+from jobs.submit import forms, shapes
+from jobs.submit.draft import Draft, DraftError
+from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS
 
 COMMENTED = """\
 # our nightly run
@@ -117,7 +117,7 @@ def test_text_that_is_no_manifest_says_where_it_breaks(text):
         Draft(text)
 
 
-@pytest.mark.parametrize("shape", starters.SHAPES, ids=lambda shape: shape.key)
+@pytest.mark.parametrize("shape", shapes.SHAPES, ids=lambda shape: shape.key)
 def test_every_shape_fills_the_form_and_survives_it(shape):
     text = shape.manifest("probe-1", "research")
     draft = Draft(text)

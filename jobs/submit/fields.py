@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster.objects import is_gpu
-from jobs.draft import Draft, Path
+from jobs.submit.draft import Draft, Path
 
 GPU = "nvidia.com/gpu"
 GPU_PRODUCT = "nvidia.com/gpu.product"

@@ -15,7 +15,7 @@ from cluster.models import Node
 from cluster.objects import is_gpu, matches_node, pod_requests, untolerated
 from cluster.port import Obj
 from cluster.workloads import current
-from jobs.fields import GPU
+from jobs.submit.fields import GPU
 from queues.queries import Bar, capacity, queues, tree
 
 

@@ -13,8 +13,9 @@ from cluster import documents
 from cluster.errors import ApiError, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Cluster, Obj
-from jobs import forms, operations
-from jobs.draft import Draft, DraftError
+from jobs import operations
+from jobs.submit import forms
+from jobs.submit.draft import Draft, DraftError
 
 _LINE = re.compile(r"\bline (\d+)")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from jobs.draft import Draft, Path
-from jobs.fields import JOB_FIELDS, TASK_FIELDS, Place
+from jobs.submit.draft import Draft, Path
+from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS, Place
 
 TASKS: Path = ("spec", "tasks")
 MAX_TASKS = 40

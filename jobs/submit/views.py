@@ -20,14 +20,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from cluster import documents, runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Unavailable
-from cluster.projection import Batch
-from jobs import clone, forms, operations
-from jobs.checks import Check, Fault, check, refuse
-from jobs.draft import Draft, DraftError
+from jobs import writes
 from jobs.models import Job
-from jobs.preview import models, offered_queues, preview
-from jobs.projection import project_jobs
-from jobs.starters import BY_KEY, SHAPES
+from jobs.submit import clone, forms
+from jobs.submit.checks import Check, Fault, check, refuse
+from jobs.submit.draft import Draft, DraftError
+from jobs.submit.preview import models, offered_queues, preview
+from jobs.submit.shapes import BY_KEY, SHAPES
 
 LIMIT = 2**20
 
@@ -142,11 +141,10 @@ def _checked(request: HttpRequest, text: str, start: dict[str, str] | None) -> C
 def _submit(request: HttpRequest, checked: Check) -> HttpResponse:
     try:
         manifest = documents.load(checked.text)[0].obj
-        job = operations.submit(runtime.current(), manifest, owner=request.user.get_username())
+        job = writes.submit(manifest, request.user.get_username())
     except ApiError as error:
         refuse(checked, error)
         return _page(request, checked, status=error.status)
-    project_jobs(Batch(upserts=[job]))
     messages.success(request, _("Job %(name)s was submitted.") % {"name": job["metadata"]["name"]})
     return redirect("jobs:detail", job["metadata"]["uid"])
 

@@ -1,0 +1,1 @@
+"""The submit page: a form and YAML over one draft, its checks and its preview."""
