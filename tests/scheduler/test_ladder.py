@@ -52,8 +52,12 @@ def pods_of(name: str, role: str, cls, replicas: int):
     cpu, gpu, zone, port = cls
     spec = {}
     if zone:
-        term = {"weight": 10, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}}
-        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+        # Three levels, so that the scale moves when the best level is used up: the zone itself, any zone, none.
+        wishes = [
+            {"weight": weight, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}}
+            for weight, zones in ((10, [zone]), (3, ["a", "b"]))
+        ]
+        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wishes}}
     made = [pod(name, role, i, {"cpu": cpu} | ({"gpu": gpu} if gpu else {}), **spec) for i in range(replicas)]
     for each in made:
         if port:
@@ -88,6 +92,25 @@ def test_ladders_and_caches_choose_what_the_naive_loop_chooses(fleet, specs, con
         slow = build(fleet, specs, conf).cycle(2)
     assert fast.bound == slow.bound
     assert fast.gpus == slow.gpus
+
+
+def test_a_run_goes_on_by_a_new_scale_when_the_best_level_is_used_up():
+    wish = [(10, ["a"]), (3, ["a", "b"])]
+    terms = [
+        {"weight": w, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}} for w, zones in wish
+    ]
+    spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
+    fleet = [
+        node("free", cpu=64, labels={}),
+        node("best", cpu=2, labels={"zone": "a"}),
+        node("good", cpu=8, labels={"zone": "b"}),
+    ]
+    parts = [fleet, gang("a", 8, cpu=1, pod_spec=spec)]
+    fast = World(*parts).cycle()
+    with patch.object(ladder, "choose", naive):
+        slow = World(*parts).cycle()
+    assert fast.bound == slow.bound
+    assert list(fast.bound.values())[:3] == ["best", "best", "good"]
 
 
 def test_a_run_is_placed_in_one_go_and_in_the_same_order():
