@@ -44,10 +44,14 @@ def test_switches_have_their_defaults_and_their_exact_spelling():
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: gang\n', 6, "listed twice"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - {}\n', 4, "no name"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: maybe\n', 5, "true or false"),
-        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: x\n', 6, "whole number"),
+        (
+            'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: x\n',
+            6,
+            "whole number",
+        ),
         ('actions: "allocate"\nactions: "allocate"\ntiers: []\n', 2, "given twice"),
         ('actions: "allocate"\ntiers: {}\n', 2, "must be a list"),
-        ('actions: 3\ntiers: []\n', 1, "must be a text"),
+        ("actions: 3\ntiers: []\n", 1, "must be a text"),
         ('actions: "allocate"\ntiers: []\nconfigurations:\n- name: fly\n', 4, "is no action"),
     ],
 )

@@ -31,7 +31,9 @@ fleets = st.lists(
 )
 jobs = st.lists(
     st.tuples(
-        st.lists(st.tuples(classes, st.integers(1, 7)), min_size=1, max_size=3), st.integers(0, 12), st.sampled_from(["default", "q"])
+        st.lists(st.tuples(classes, st.integers(1, 7)), min_size=1, max_size=3),
+        st.integers(0, 12),
+        st.sampled_from(["default", "q"]),
     ),
     min_size=1,
     max_size=5,
@@ -97,7 +99,8 @@ def test_ladders_and_caches_choose_what_the_naive_loop_chooses(fleet, specs, con
 def test_a_run_goes_on_by_a_new_scale_when_the_best_level_is_used_up():
     wish = [(10, ["a"]), (3, ["a", "b"])]
     terms = [
-        {"weight": w, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}} for w, zones in wish
+        {"weight": w, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}}
+        for w, zones in wish
     ]
     spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
     fleet = [

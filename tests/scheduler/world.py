@@ -88,7 +88,14 @@ def group(name: str, least: int, *, queue: str = "default", at: int | None = Non
 
 
 def gang(
-    name: str, replicas: int, least: int | None = None, *, role: str = "w", pod_spec: Any = None, at: int | None = None, **requests: Any
+    name: str,
+    replicas: int,
+    least: int | None = None,
+    *,
+    role: str = "w",
+    pod_spec: Any = None,
+    at: int | None = None,
+    **requests: Any,
 ) -> list[Obj]:
     """A PodGroup with pods of one role; `cpu=`, `memory=`, `gpu=` a pod, `queue=`, `minResources=` for the group."""
     extra = {key: requests.pop(key) for key in ("queue", "minResources", "priorityClassName") if key in requests}

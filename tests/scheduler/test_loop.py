@@ -1,0 +1,192 @@
+"""The loop over the embedded store: events in, binds and statuses out, and nothing more than what changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster.admission import Admission
+from cluster.clock import ManualClock, SystemClock
+from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import Unavailable
+from cluster.kinds import EVENT, NODE, POD, POD_GROUP, QUEUE
+from cluster.port import Outcome
+from scheduler.framework.explain import Code
+from scheduler.loop import SchedulerLoop
+from scheduler.writer import Writer
+from tests.scheduler.world import gang, node, pod, queue
+
+
+def cluster_with(*parts) -> EmbeddedCluster:
+    cluster = EmbeddedCluster(clock=ManualClock(1_900_000_000.0), admission=Admission())
+    add(cluster, queue("default"), *parts)
+    return cluster
+
+
+def add(cluster, *parts):
+    kinds = {"Node": NODE, "Queue": QUEUE, "PodGroup": POD_GROUP, "Pod": POD}
+    for part in parts:
+        for obj in part if isinstance(part, list) else [part]:
+            kind = kinds[obj["kind"]]
+            made = cluster.create(kind, obj)
+            if obj.get("status") and kind.has_status:
+                cluster.patch_status(kind, made["metadata"]["name"], made["metadata"].get("namespace", ""), obj["status"])
+
+
+def group_of(cluster, name):
+    return cluster.get(POD_GROUP, name, "default")
+
+
+def nodes_of(cluster):
+    return {o["metadata"]["name"]: o["spec"].get("nodeName", "") for o in cluster.list(POD).items}
+
+
+@pytest.fixture()
+def clock():
+    return ManualClock(1_900_000_000.0)
+
+
+def test_a_gang_is_bound_and_its_podgroup_says_running(clock):
+    cluster = cluster_with(node("n0", gpu=8), gang("a", 2, cpu=2, gpu=4))
+    records = []
+    loop = SchedulerLoop(cluster, None, clock, records.append)
+    loop.step()
+    assert nodes_of(cluster) == {"a-w-0": "n0", "a-w-1": "n0"}
+    held = {o["metadata"]["annotations"]["basalt.dev/gpu-indices"] for o in cluster.list(POD).items}
+    assert held == {"0,1,2,3", "4,5,6,7"}
+    assert group_of(cluster, "a")["status"]["phase"] == "Inqueue"
+    loop.step()
+    assert group_of(cluster, "a")["status"]["phase"] == "Running"
+    assert cluster.get(QUEUE, "default")["status"]["allocated"]["nvidia.com/gpu"] == "8"
+    assert [record.bound for record in records] == [2, 0]
+
+
+def test_an_idle_gang_costs_no_writes(clock):
+    cluster = cluster_with(node("n0"), gang("a", 3, cpu=4))
+    loop = SchedulerLoop(cluster, None, clock)
+    for _ in range(3):
+        loop.step()
+        clock.advance(1)
+    before = cluster.list(POD).resource_version
+    for _ in range(25):
+        loop.step()
+        clock.advance(1)
+    assert cluster.list(POD).resource_version == before
+    conditions = {c["type"]: c for c in group_of(cluster, "a")["status"]["conditions"]}
+    assert conditions["Unschedulable"]["reason"] == "NotEnoughResources"
+    pods = cluster.list(POD).items
+    assert all(p["status"]["conditions"][0]["type"] == "PodScheduled" for p in pods)
+    assert len(cluster.list(EVENT).items) == 1
+
+
+def test_the_verdict_reaches_the_sink_once_and_is_taken_back(clock):
+    cluster = cluster_with(node("n0", cpu=2), gang("a", 1, cpu=4))
+    verdicts = []
+    loop = SchedulerLoop(cluster, None, clock, lambda record: verdicts.append(record.verdicts))
+    loop.step()
+    loop.step()
+    assert verdicts[0]["default/a"].code is Code.POD_TOO_LARGE
+    assert verdicts[1] == {}
+    add(cluster, node("n1", cpu=8))
+    loop.step()
+    assert verdicts[2] == {"default/a": None}
+    assert nodes_of(cluster)["a-w-0"] == "n1"
+
+
+def test_a_bind_that_fails_gives_the_room_back_and_is_tried_again(clock, monkeypatch):
+    cluster = cluster_with(node("n0"), gang("a", 1, cpu=8))
+    loop = SchedulerLoop(cluster, None, clock)
+    refuse = lambda bindings: [Outcome(b.namespace, b.name, Unavailable("busy")) for b in bindings]  # noqa: E731
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster, "bind_many", refuse)
+        loop.step()
+    assert nodes_of(cluster) == {"a-w-0": ""}
+    loop.step()
+    assert nodes_of(cluster) == {"a-w-0": "n0"}
+
+
+def test_a_status_write_that_fails_is_said_again(clock, monkeypatch):
+    cluster = cluster_with(node("n0"), gang("a", 1, cpu=1))
+    loop = SchedulerLoop(cluster, None, clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "_status", lambda self, write: False)
+        loop.step()
+    assert group_of(cluster, "a")["status"]["phase"] == "Pending"
+    loop.step()
+    loop.step()
+    assert group_of(cluster, "a")["status"]["phase"] == "Running"
+
+
+def test_a_bad_object_is_set_aside_and_the_others_go_on(clock):
+    bad = node("bad")
+    bad["status"]["allocatable"]["cpu"] = "2cpus"
+    broken = pod("b", "w", 0, {"cpu": "many"})
+    cluster = cluster_with(bad, node("n0"), broken, gang("a", 1, cpu=1))
+    loop = SchedulerLoop(cluster, None, clock)
+    loop.step()
+    assert nodes_of(cluster)["a-w-0"] == "n0"
+    assert {(aside.kind, aside.key) for aside in loop.aside} == {("Node", "/bad"), ("Pod", "default/b-w-0")}
+    assert any("cpu" in aside.reason for aside in loop.aside)
+
+
+def test_the_configuration_is_read_again_and_a_broken_one_is_not_used(clock, tmp_path: Path):
+    path = tmp_path / "volcano-scheduler.conf"
+    path.write_text('actions: "enqueue"\ntiers: []\n')
+    cluster = cluster_with(node("n0"), gang("a", 1, cpu=1))
+    loop = SchedulerLoop(cluster, path, clock)
+    loop.step()
+    assert nodes_of(cluster) == {"a-w-0": ""}
+    path.write_text('actions: "dance"\ntiers: []\n')
+    loop.step()
+    assert loop.conf.error is not None
+    assert loop.conf.current.actions == ("enqueue",)
+    path.write_text('actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n')
+    loop.step()
+    assert loop.conf.error is None
+    assert nodes_of(cluster) == {"a-w-0": "n0"}
+
+
+def test_a_deleted_pod_frees_its_node(clock):
+    cluster = cluster_with(node("n0"), gang("a", 1, cpu=8), gang("b", 1, cpu=8))
+    loop = SchedulerLoop(cluster, None, clock)
+    for _ in range(2):
+        loop.step()
+    first = next(name for name, where in nodes_of(cluster).items() if where)
+    cluster.delete(POD, first, "default", grace_seconds=0)
+    for _ in range(2):
+        loop.step()
+    assert [where for where in nodes_of(cluster).values()] == ["n0"]
+
+
+def test_the_running_loop_starts_a_gang_soon_and_survives_a_broken_cycle(monkeypatch):
+    cluster = cluster_with(node("n0"))
+    loop = SchedulerLoop(cluster, None, SystemClock(), period=0.2)
+    stop, failed = threading.Event(), threading.Event()
+    from scheduler import loop as module
+
+    whole = module.run_cycle
+
+    def once_broken(*args, **kwargs):
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("broken on purpose")
+        return whole(*args, **kwargs)
+
+    monkeypatch.setattr(module, "run_cycle", once_broken)
+    thread = threading.Thread(target=loop.run, args=(stop,))
+    thread.start()
+    try:
+        assert failed.wait(5)
+        add(cluster, gang("a", 2, cpu=2))
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and group_of(cluster, "a").get("status", {}).get("phase") != "Running":
+            time.sleep(0.01)
+        assert group_of(cluster, "a")["status"]["phase"] == "Running"
+        assert loop.failures == 1
+    finally:
+        stop.set()
+        thread.join(5)
+    assert not thread.is_alive()
