@@ -58,7 +58,7 @@ def load(text: str | bytes, *, limit: int = 1_048_576, most: int = MAX_NODES) ->
     decoded = _decoded(text, limit)
     try:
         parsed = list(_read_yaml(decoded, most))
-    except BadRequest:
+    except _NotYaml:
         if not decoded.lstrip().startswith(("{", "[")) or not _is_json(decoded):
             raise
         parsed = list(_read_json(decoded, most))
@@ -100,10 +100,16 @@ def _flattened(number: int, value: Any, lines: dict[str, int], prefix: str) -> I
         yield from _flattened(number, item, lines, f"{prefix}/items/{position}")
 
 
-def _refuse(message: str, document: int | None = None, line: int | None = None, pointer: str = "") -> NoReturn:
+class _NotYaml(BadRequest):
+    """The parser itself gave up; the text may still be JSON."""
+
+
+def _refuse(
+    message: str, document: int | None = None, line: int | None = None, pointer: str = "", error: type[BadRequest] = BadRequest
+) -> NoReturn:
     where = ", ".join(filter(None, (f"document {document}" if document else "", f"line {line}" if line else "")))
     said = f"{where}: {message}" if where else message
-    raise BadRequest(said, [FieldError(pointer, said, "syntax")])
+    raise error(said, [FieldError(pointer, said, "syntax")])
 
 
 # --- YAML ---------------------------------------------------------------------------------------------------------
@@ -130,18 +136,18 @@ def _read_yaml(text: str, most: int) -> Iterator[tuple[int, Any, dict[str, int]]
     try:
         for event in cast(Iterator[Any], yaml.parse(text, Loader=_Loader)):
             if isinstance(event, yaml.DocumentStartEvent):
-                builder.start(_line(event))
+                builder.start()
             elif isinstance(event, yaml.DocumentEndEvent):
                 yield builder.number, builder.root, builder.lines
             else:
                 builder.take(event)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = error.problem or error.context or "this cannot be read"
-        _refuse(f"not valid YAML: {reason}", max(builder.number, 1), mark.line + 1 if mark else None)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
-        _refuse(f"not valid YAML: {error.reason}", max(builder.number, 1), line)
+    except yaml.MarkedYAMLError as fault:
+        mark = fault.problem_mark or fault.context_mark
+        reason = fault.problem or fault.context or "this cannot be read"
+        _refuse(f"not valid YAML: {reason}", max(builder.number, 1), mark.line + 1 if mark else None, error=_NotYaml)
+    except yaml.reader.ReaderError as fault:
+        line = text.count("\n", 0, fault.position) + 1 if isinstance(fault.position, int) else None
+        _refuse(f"not valid YAML: {fault.reason}", max(builder.number, 1), line, error=_NotYaml)
 
 
 def _line(event: Any) -> int:
@@ -155,13 +161,13 @@ class _Builder:
         self.most = most
         self.number = 0
         self.count = 0
-        self.start(1)
+        self.start()
         self.number = 0
 
-    def start(self, line: int) -> None:
+    def start(self) -> None:
         self.number += 1
         self.root: Any = None
-        self.lines: dict[str, int] = {"": line}
+        self.lines: dict[str, int] = {}
         self.stack: list[_Frame] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open_anchors: set[str] = set()
@@ -239,6 +245,7 @@ class _Builder:
         """Put a finished value where it belongs: the root, a list's end, or a mapping's key or value."""
         if not self.stack:
             self.root = value
+            self.lines.setdefault("", line)
             return
         frame = self.stack[-1]
         if isinstance(frame.value, list):
