@@ -10,6 +10,8 @@ from cluster.kinds import COMMAND, JOB
 from cluster.port import Cluster, Obj
 from jobs import keys
 from jobs.choices import JobPhase
+from jobs.manifest import default
+from jobs.schedulers import scheduler_names
 
 MANAGER = "basalt"
 
@@ -47,8 +49,13 @@ def submit(cluster: Cluster, manifest: Any, *, owner: str = "", dry_run: bool = 
 
 
 def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
-    """Change a Job to what the manifest says; its owner stays. Raises NotFound, Conflict, and Invalid for what may not change."""
+    """Change a Job to what the manifest says; its owner stays.
+
+    What the manifest leaves out counts as it did when the job was made, so that the same manifest again is no change.
+    Raises BadRequest, NotFound, Conflict, and Invalid for what may not change.
+    """
     obj = _prepared(manifest, "")
+    default(obj, scheduler_names()[0])
     meta = obj["metadata"]
     current = cluster.get(JOB, meta.get("name", ""), meta["namespace"])
     if owner := current["metadata"].get("annotations", {}).get(keys.OWNER):

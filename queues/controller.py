@@ -124,7 +124,7 @@ class QueueController:
             if action == "OpenQueue":
                 self._open(queue, by_hand=True)
             elif action == "CloseQueue" and objects.name(queue) != ROOT:
-                self._close(queue)
+                self._close(self._mark(queue, by_parent=False) if state_of(queue) == QueueState.OPEN else queue)
         with contextlib.suppress(NotFound):
             self._cluster.delete(COMMAND, objects.name(command), objects.namespace(command), uid=objects.uid(command))
         self._hopeless.discard(objects.uid(command))
@@ -135,9 +135,14 @@ class QueueController:
         above = self._informer.get(QUEUE, f"/{parent_of(queue)}")
         if by_hand and above is not None and state_of(above) in _SHUT:
             raise Conflict(f"queue {objects.name(queue)} cannot open: its parent {objects.name(above)} is {state_of(above)}")
-        if objects.annotations(queue).get(CLOSED_BY_PARENT) == "true":
-            queue = self._patch(queue, {"metadata": {"annotations": {CLOSED_BY_PARENT: "false"}}})
-        return self._write(queue, {"state": str(QueueState.OPEN)})
+        queue = self._write(queue, {"state": str(QueueState.OPEN)})  # first: a queue that is closing cannot be edited
+        return self._mark(queue, by_parent=False)
+
+    def _mark(self, queue: Obj, *, by_parent: bool) -> Obj:
+        """Keep on the queue whether it was closed because of its parent."""
+        if (objects.annotations(queue).get(CLOSED_BY_PARENT) == "true") == by_parent:
+            return queue
+        return self._patch(queue, {"metadata": {"annotations": {CLOSED_BY_PARENT: str(by_parent).lower()}}})
 
     def _close(self, queue: Obj) -> Obj:
         empty = not self._informer.by(POD_GROUP, "queue", objects.name(queue))
@@ -151,10 +156,8 @@ class QueueController:
             return queue
         shut, by_parent = state_of(above) in _SHUT, objects.annotations(queue).get(CLOSED_BY_PARENT) == "true"
         if shut and state_of(queue) == QueueState.OPEN:
-            if not by_parent:
-                queue = self._patch(queue, {"metadata": {"annotations": {CLOSED_BY_PARENT: "true"}}})
-            return self._close(queue)
-        if not shut and by_parent and state_of(queue) in _SHUT:
+            return self._close(self._mark(queue, by_parent=True))
+        if not shut and by_parent:
             return self._open(queue, by_hand=False)
         return queue
 

@@ -38,6 +38,15 @@ def test_replacing_a_job_keeps_its_owner(world: World):
     assert world.job()["spec"]["priorityClassName"] == "high"
 
 
+def test_the_same_manifest_again_is_no_change_and_a_new_one_changes_what_may_change(world: World):
+    made = world.submit(job())
+    again = operations.replace(world.cluster, job())
+    assert again["spec"] == made["spec"]
+    assert operations.replace(world.cluster, job("train", task(replicas=5)))["spec"]["tasks"][0]["replicas"] == 5
+    with pytest.raises(Invalid, match="cannot change"):
+        operations.replace(world.cluster, job(queue="other"))
+
+
 def test_a_dry_run_says_what_would_be_and_keeps_nothing(world: World):
     answer = world.submit(job(), dry_run=True)
     assert answer["spec"]["maxRetry"] == 3

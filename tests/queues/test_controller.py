@@ -97,6 +97,19 @@ def test_a_queue_below_a_closed_one_cannot_be_opened(world: World):
         operations.act(world.cluster, "a", "open")
 
 
+def test_a_queue_that_was_still_closing_opens_with_its_parent(world: World):
+    tree(world)
+    group(world, "g", "a", "Running")
+    act(world, "dept", "close")
+    assert (state(world, "dept"), state(world, "a")) == ("Closed", "Closing")
+    act(world, "dept", "open")
+    assert state(world, "a") == "Open"
+    act(world, "a", "close")  # now by hand
+    act(world, "dept", "close")
+    act(world, "dept", "open")
+    assert state(world, "a") == "Closing"
+
+
 def test_a_queue_that_is_made_below_a_closed_one_is_closed_with_it(world: World):
     tree(world)
     act(world, "dept", "close")
