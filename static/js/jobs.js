@@ -5,6 +5,7 @@ import { fill, words } from "./words.js";
 
 
 let fresh = new Set();
+let uncounted = 0; // jobs that the server only counted, since very many changed at once
 let since = Date.now();
 
 function shown() {
@@ -33,10 +34,11 @@ function receive(message) {
     fresh.delete(uid);
     document.querySelector(`#results tr[data-uid="${CSS.escape(uid)}"]`)?.classList.add("gone");
   }
+  uncounted = Math.max(uncounted, message.more ?? 0);
   const chip = document.querySelector("[data-new]");
   if (chip) {
-    chip.hidden = fresh.size === 0;
-    chip.textContent = fill(words.new, { count: fresh.size });
+    chip.hidden = fresh.size + uncounted === 0;
+    chip.textContent = uncounted ? words.manyNew : fill(words.new, { count: fresh.size });
   }
 }
 
@@ -44,6 +46,7 @@ const subscription = subscribe("jobs", { uids: shown, onMessage: receive });
 
 document.addEventListener("htmx:afterSettle", () => {
   fresh = new Set();
+  uncounted = 0;
   since = Date.now();
   subscription.refresh();
   const link = document.querySelector("[data-export]");
