@@ -6,6 +6,7 @@ falls behind the writer's own doing: an older event that arrives later is droppe
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,8 @@ from cluster.port import Cluster, Obj, Watch
 IndexFunction = Callable[[Obj], Iterable[str]]
 
 _TOMBSTONES = 20_000
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,11 @@ class Informer:
             if event.type == "SYNCED":
                 self._synced = True
             elif event.kind is not None:
-                change = self._apply(event.kind, event.object, gone=event.type == "DELETED")
+                try:
+                    change = self._apply(event.kind, event.object, gone=event.type == "DELETED")
+                except Exception:  # one object that makes no sense must not hide the others
+                    log.exception("%s %s is not taken in", event.kind, objects.key(event.object))
+                    continue
                 if change is not None:
                     changes.append(change)
         with self._lock:

@@ -30,17 +30,17 @@ class EventRecorder:
         self._lock = threading.Lock()
 
     def normal(self, obj: Obj, reason: str, message: str) -> None:
-        """Something went as it should."""
+        """Something was done; told every time."""
         self._record(obj, "Normal", reason, message)
 
     def warning(self, obj: Obj, reason: str, message: str) -> None:
-        """Something did not."""
+        """Something went wrong. One Event for all of a reason: its message is the newest, told at most every few seconds."""
         self._record(obj, "Warning", reason, message)
 
     def _record(self, obj: Obj, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
-        digest = hashlib.sha256("\0".join((objects.uid(obj), kind, reason, message)).encode()).hexdigest()[:16]
-        name = f"{objects.name(obj)[:236]}.{digest}"
-        if not self._is_due(name):
+        same = (objects.uid(obj), kind, reason, *((message,) if kind == "Normal" else ()))
+        name = f"{objects.name(obj)[:236]}.{hashlib.sha256(chr(0).join(same).encode()).hexdigest()[:16]}"
+        if kind == "Warning" and not self._is_due(name):
             return
         try:
             self._write(name, obj, kind, reason, message)
@@ -83,5 +83,5 @@ class EventRecorder:
             self._cluster.create(EVENT, event)
         except AlreadyExists:
             known = self._cluster.get(EVENT, name, namespace)
-            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp}
+            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp, "message": message[:1024]}
             self._cluster.patch(EVENT, name, namespace, again)

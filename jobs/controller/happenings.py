@@ -16,13 +16,13 @@ from jobs.policies import Event, Happening
 from jobs.roles import PodTable, is_marked, phase_of, role_of, tasks_of, version_of
 
 
-def observed(job: Obj, pods: Iterable[Obj], now: float) -> list[Happening]:
+def observed(job: Obj, pods: Iterable[Obj]) -> list[Happening]:
     """The events that the pods of the present generation show, oldest first."""
     version = int((job.get("status") or {}).get("version") or 0)
     there = [pod for pod in pods if not objects.is_deleting(pod) and not is_marked(pod)]
     present = [pod for pod in there if version_of(pod) >= version]
     begun = {role_of(pod) for pod in present}
-    found = [*_of_pods(job, present, now), *_of_roles(job, begun, PodTable.of(there), now)]
+    found = [*_of_pods(job, present), *_of_roles(job, begun, PodTable.of(there))]
     return sorted(found, key=lambda happening: happening.at)
 
 
@@ -41,18 +41,17 @@ def of_pod(job_uid: str, pod: Obj, event: Event, at: float, exit_code: int = 0) 
     )
 
 
-def _of_pods(job: Obj, pods: Iterable[Obj], now: float) -> Iterator[Happening]:
+def _of_pods(job: Obj, pods: Iterable[Obj]) -> Iterator[Happening]:
     for pod in pods:
         phase = phase_of(pod)
         if phase == "Failed":
             code = int(_terminated(pod).get("exitCode") or 0)
-            yield of_pod(objects.uid(job), pod, Event.POD_FAILED, _finished_at(pod, now), code)
+            yield of_pod(objects.uid(job), pod, Event.POD_FAILED, _finished_at(pod), code)
         elif phase == "Pending":
-            created = pod["metadata"].get("creationTimestamp")
-            yield of_pod(objects.uid(job), pod, Event.POD_PENDING, objects.parse_time(created) if created else now)
+            yield of_pod(objects.uid(job), pod, Event.POD_PENDING, _created_at(pod))
 
 
-def _of_roles(job: Obj, begun: set[str], table: PodTable, now: float) -> Iterator[Happening]:
+def _of_roles(job: Obj, begun: set[str], table: PodTable) -> Iterator[Happening]:
     version = int((job.get("status") or {}).get("version") or 0)
     for task in tasks_of(job):
         if task["name"] not in begun:
@@ -61,11 +60,11 @@ def _of_roles(job: Obj, begun: set[str], table: PodTable, now: float) -> Iterato
         phases = [phase_of(pod) for pod in pods]
         about = {"role": task["name"], "job_uid": objects.uid(job), "version": version}
         if phases.count("Succeeded") >= int(task.get("replicas") or 0) > 0:
-            at = max(_finished_at(pod, now) for pod in pods)
-            yield Happening(Event.TASK_COMPLETED, **about, at=at)
+            yield Happening(Event.TASK_COMPLETED, **about, at=max(map(_finished_at, pods)))
         limit = int(task.get("maxRetry") or 3)
-        if limit > 0 and sum(_restarts(pod) for pod in pods if phase_of(pod) in ("Running", "Pending")) >= limit:
-            yield Happening(Event.TASK_FAILED, **about, at=now)
+        alive = [pod for pod in pods if phase_of(pod) in ("Running", "Pending")]
+        if limit > 0 and sum(map(_restarts, alive)) >= limit:
+            yield Happening(Event.TASK_FAILED, **about, at=max(map(_restarted_at, alive)))
 
 
 def _terminated(pod: Obj) -> Obj:
@@ -74,12 +73,29 @@ def _terminated(pod: Obj) -> Obj:
     return (statuses[0].get("state") or {}).get("terminated") or {}
 
 
-def _finished_at(pod: Obj, now: float) -> float:
+def _created_at(pod: Obj) -> float:
+    return objects.parse_time(pod["metadata"]["creationTimestamp"])
+
+
+def _finished_at(pod: Obj) -> float:
+    """When the pod ended: its container says so, or (a pod that its node threw out) the last of its conditions."""
     text = _terminated(pod).get("finishedAt")
-    return objects.parse_time(text) if text else now
+    if text:
+        return objects.parse_time(text)
+    stamps = [c.get("lastTransitionTime") for c in (pod.get("status") or {}).get("conditions") or ()]
+    return max((objects.parse_time(stamp) for stamp in stamps if stamp), default=_created_at(pod))
+
+
+def _restarted_at(pod: Obj) -> float:
+    """When a container of the pod last ended and was started again."""
+    ends = [((c.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for c in _containers(pod)]
+    return max((objects.parse_time(end) for end in ends if end), default=_created_at(pod))
 
 
 def _restarts(pod: Obj) -> int:
+    return sum(int(container.get("restartCount") or 0) for container in _containers(pod))
+
+
+def _containers(pod: Obj) -> list[Obj]:
     status = pod.get("status") or {}
-    groups = (status.get("containerStatuses") or (), status.get("initContainerStatuses") or ())
-    return sum(int(container.get("restartCount") or 0) for group in groups for container in group)
+    return [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]

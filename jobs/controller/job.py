@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from cluster import objects
-from cluster.errors import Conflict, NotFound
+from cluster.errors import Conflict, NotFound, TooManyRequests, Unavailable
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import COMMAND, JOB, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.port import Obj
@@ -28,7 +28,7 @@ from jobs.policies import Event, Happening, choose
 from jobs.roles import is_marked, phase_of
 
 MAX_FAILURES = 15
-"""Failures in a row after which a job is terminated instead."""
+"""Refusals in a row after which a job is terminated instead. A cluster that does not answer refuses nothing."""
 
 _POLICIES_APPLY = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESTARTING})
 
@@ -55,7 +55,7 @@ class JobController:
     def __init__(self, context: Context, events: EventRecorder) -> None:
         self._context, self._events = context, events
         self._noticed: dict[str, list[Happening]] = {}
-        self._doomed: set[str] = set()
+        self._refusals: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -100,21 +100,21 @@ class JobController:
             self._put_back(key, noticed)
             raise
         with self._lock:
-            self._doomed.discard(key)
+            self._refusals.pop(key, None)
         if this.action is not Action.SYNC:
             return 0.0
         return min((w for w in (again, wait, self._live_on(this)) if w is not None), default=None)
 
     def failed(self, key: str, error: Exception, failures: int) -> None:
-        """Tell it on the job; after many failures in a row the job is terminated instead."""
+        """Tell it on the job; after many refusals in a row the job is terminated instead."""
         if isinstance(error, Conflict):
             return  # somebody else was quicker; the next pass sees what they wrote
+        if not isinstance(error, Unavailable | TooManyRequests):
+            with self._lock:
+                self._refusals[key] = self._refusals.get(key, 0) + 1
         job = self._context.informer.get(JOB, key)
         if job is not None:
             self._events.warning(job, "JobStatusError", f"the job could not be brought forward: {error}")
-        if failures >= MAX_FAILURES:
-            with self._lock:
-                self._doomed.add(key)
 
     def _notice(self, key: str, job_uid: str, change: Change) -> None:
         """Remember what leaves no trace: a pod that went unasked, a gang that broke."""
@@ -132,7 +132,7 @@ class JobController:
         """A job that is gone: forget it, and clear away Commands that nobody will carry out."""
         with self._lock:
             self._noticed.pop(key, None)
-            self._doomed.discard(key)
+            self._refusals.pop(key, None)
         namespace, _, name = key.partition("/")
         for command in self._context.informer.by(COMMAND, "job", key):
             try:
@@ -180,13 +180,13 @@ class JobController:
         Delayed events that leave no trace are put back until their time has come.
         """
         with self._lock:
-            if key in self._doomed:
+            if self._refusals.get(key, 0) >= MAX_FAILURES:
                 this.action = Action.TERMINATE
                 return None, None
         if job_phase(this.job) not in _POLICIES_APPLY:
             return None, None
         now, waits, due = self._context.clock.now(), [], None
-        for happening in [*noticed, *observed(this.job, this.pods, now)]:
+        for happening in [*noticed, *observed(this.job, this.pods)]:
             choice = choose(this.job, happening)
             if choice.action is Action.SYNC:
                 continue

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Sequence
 
+from cluster import objects
 from cluster.clock import Clock
 from cluster.errors import ApiError, Conflict
 from cluster.informer import Informer
@@ -103,8 +104,11 @@ class ControllerManager:
         changes = self.informer.pump()
         for change in changes:
             for name, controller in self._controllers.items():
-                for key in controller.keys(change):
-                    self._queue.add((name, key))
+                try:
+                    for key in controller.keys(change):
+                        self._queue.add((name, key))
+                except Exception:  # an object that makes no sense to one controller must not stop the others
+                    log.exception("%s %s means nothing to controller %s", change.kind, objects.key(change.object), name)
         return bool(changes)
 
     def _begin(self) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.errors import NotFound
-from cluster.kinds import COMMAND, JOB, POD, POD_GROUP
+from cluster.errors import NotFound, Unavailable
+from cluster.kinds import COMMAND, JOB, NODE, POD, POD_GROUP
 from cluster.objects import annotations, is_deleting, labels, name
 from jobs import keys
 from tests.jobs.world import World, job, task
@@ -315,3 +315,54 @@ def test_a_pod_that_the_controller_deletes_is_marked_first(world: World):
     world.command("AbortJob")
     world.settle()
     assert all(keys.OUT_OF_SYNC in annotations(pod) and is_deleting(pod) for pod in world.pods())
+
+
+def test_a_job_that_is_refused_again_and_again_is_terminated(world: World):
+    broken = task()
+    broken["template"]["spec"]["priorityClassName"] = "missing"
+    world.submit(job("train", broken))
+    for _ in range(20):
+        world.turn()
+        world.clock.advance(61)
+    assert world.phase() == "Terminated"
+
+
+def test_a_cluster_that_does_not_answer_terminates_nothing(world: World):
+    class Down:
+        def __getattr__(self, verb: str):
+            if verb == "create":
+                raise Unavailable("no answer")
+            return getattr(world.cluster, verb)
+
+    world.submit(job())
+    world.restart(Down())
+    for _ in range(30):
+        world.settle()
+        world.clock.advance(61)
+    world.restart()
+    world.turn()
+    assert world.phase() == "Running"
+
+
+def test_an_object_that_makes_no_sense_stops_nothing(world: World):
+    from cluster.admission import Admission
+    from cluster.embedded.store import EmbeddedCluster
+
+    world.manager.close()
+    world.cluster = EmbeddedCluster(clock=world.clock, admission=Admission())  # keeps whatever it is given
+    world.restart()
+    world.settle()
+    world.cluster.create(JOB, {**job("odd"), "spec": {"tasks": [{"name": 3}], "queue": ["x"]}})
+    world.cluster.create(JOB, {**job("empty"), "spec": {}})
+    metadata = {"name": "odd", "namespace": "default"}
+    world.cluster.create(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": None})
+    world.cluster.create(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0"}})
+    sound = job("train", {**task(), "minAvailable": 2}, minAvailable=2, queue="default", schedulerName="volcano", maxRetry=3)
+    world.cluster.create(JOB, sound)
+    for _ in range(5):
+        world.settle()
+        world.schedule()
+        for pod in world.pods("train"):
+            if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending":
+                world.pod_status(pod, {"phase": "Running"})
+    assert world.phase() == "Running"
