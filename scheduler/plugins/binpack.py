@@ -10,11 +10,15 @@ from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass
 from scheduler.model.nodes import Block
-from scheduler.model.resources import Floats, Mask
+from scheduler.model.resources import Floats, Ints
+from scheduler.plugins.kube.scores import across
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
+
+_Terms = tuple[list[int], Ints, Floats, int]
+"""Dimensions, requests and weights, one each, and the sum of the weights."""
 
 
 @plugin
@@ -33,7 +37,7 @@ class Binpack:
         for name in arguments.text("binpack.resources", "").split(","):
             if (resource := name.strip()) and resource not in self._resources:
                 self._resources[resource] = _weight(arguments, f"binpack.resources.{resource}")
-        self._asked: dict[TaskClass, list[tuple[int, int, int]]] = {}
+        self._asked: dict[TaskClass, _Terms] = {}
         self._places: list[tuple[int, int]] = []
 
     def on_session_open(self, ssn: Session) -> None:
@@ -47,31 +51,28 @@ class Binpack:
 
     def score(self, cls: TaskClass, at: Block) -> Floats:
         """0 to 100 × weight; 0 where the task does not fit beside what is in use (releasing included)."""
-        total: Floats = np.zeros(len(at.rows))
-        fits: Mask = np.ones(len(at.rows), np.bool_)
-        weights = 0
-        for place, weight, request in self._terms(cls):
-            weights += weight
-            if not weight:
-                continue
-            have = at.allocatable[:, place]
-            filled = at.used[:, place] + request
-            there = have > 0
-            fits &= (filled <= have) | ~there
-            total += np.where(there, filled * float(weight) / np.maximum(have, 1), 0.0)
-        if not weights:
-            return total
-        total *= fits
-        total /= weights
+        places, requests, weights, divisor = self._terms(cls)
+        if not divisor:
+            return np.zeros(len(at.rows))
+        have = at.allocatable[:, places]
+        filled = at.used[:, places] + requests
+        fits = filled <= have
+        if np.count_nonzero(have) != have.size:
+            fits |= have == 0
+            filled, have = np.where(have == 0, 0, filled), np.maximum(have, 1)
+        total = across(filled * weights / have)
+        total *= fits.all(axis=1)
+        total /= divisor
         total *= MAX_NODE_SCORE * self._weight
         return total
 
-    def _terms(self, cls: TaskClass) -> list[tuple[int, int, int]]:
-        """Dimension, weight and request of what the class asks for and the configuration weighs."""
+    def _terms(self, cls: TaskClass) -> _Terms:
+        """What the class asks for and the configuration weighs."""
         found = self._asked.get(cls)
         if found is None:
-            asked = cls.request.tolist()
-            found = self._asked[cls] = [(place, weight, asked[place]) for place, weight in self._places if asked[place] > 0]
+            terms = [(place, cls.request[place], weight) for place, weight in self._places if cls.request[place] > 0 and weight]
+            places, requests, weights = zip(*terms) if terms else ((), (), ())
+            found = self._asked[cls] = (list(places), np.array(requests), np.array(weights, np.float64), sum(weights))
         return found
 
 

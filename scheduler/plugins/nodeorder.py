@@ -11,7 +11,7 @@ from cluster.objects import untolerated
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
-from scheduler.model.resources import CPU, MEMORY, Ints, Mask
+from scheduler.model.resources import CPU, MEMORY, PODS, Ints, Mask
 from scheduler.plugins.kube import affinity, columns, population, scores, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population
@@ -31,6 +31,7 @@ WEIGHTS = {
     "podtopologyspread": 2,
 }
 _GPU = "nvidia.com/gpu"
+_CPU_AND_MEMORY = slice(0, PODS)
 _SOFT = ("PreferNoSchedule",)
 
 
@@ -79,27 +80,24 @@ class NodeOrder:
         The first two count containers without requests by Kubernetes's defaults, balance counts what is really asked.
         """
         weights = self._weights
-        have = [at.allocatable[:, CPU], at.allocatable[:, MEMORY]]
-        total: Ints = np.zeros(len(at.rows), np.int64)
+        total: Ints | int = 0
         if weights["leastrequested"] or weights["mostrequested"]:
-            need = [at.nonzero[:, 0] + cls.nonzero[0], at.nonzero[:, 1] + cls.nonzero[1]]
+            have, need = at.allocatable[:, :PODS], at.nonzero + cls.nonzero
             if weights["leastrequested"]:
-                total += weights["leastrequested"] * scores.least_requested(need, have)
+                total = total + weights["leastrequested"] * scores.least_requested(need, have)
             if weights["mostrequested"]:
-                total += weights["mostrequested"] * scores.most_requested(need, have)
-        if weights["balancedresource"]:
-            places = self._balanced_places(cls)
-            if places:
-                asked = [at.listed[:, place] + cls.request[place] for place in places]
-                total += weights["balancedresource"] * scores.balanced(asked, [at.allocatable[:, place] for place in places])
-        return total
+                total = total + weights["mostrequested"] * scores.most_requested(need, have)
+        if weights["balancedresource"] and (places := self._balanced_places(cls)) is not None:
+            asked = at.listed[:, places] + cls.request[places]
+            total = total + weights["balancedresource"] * scores.balanced(asked, at.allocatable[:, places])
+        return np.asarray(total) if isinstance(total, np.ndarray) else np.zeros(len(at.rows), np.int64)
 
-    def _balanced_places(self, cls: TaskClass) -> list[int]:
+    def _balanced_places(self, cls: TaskClass) -> slice | list[int] | None:
         """The dimensions that are balanced for a class: none when it asks for none of them; GPUs only when it asks for some."""
         gpu = self._gpu
         if gpu is not None and cls.request[gpu]:
             return [CPU, MEMORY, gpu]
-        return [CPU, MEMORY] if cls.request[CPU] or cls.request[MEMORY] else []
+        return _CPU_AND_MEMORY if cls.request[CPU] or cls.request[MEMORY] else None
 
     # -- what the node is --------------------------------------------------------------------------------------------------
 

@@ -1,22 +1,27 @@
 """Scores of nodes from 0 to 100, in whole numbers that are cut off at every step, as Kubernetes computes them.
 
-Amounts come as one array a resource: `requested` is what the node would hold with the pod on it, `allocatable` what
-it can hold, both int64 in smallest units and of any one shape. Scores are int64 of that shape.
+Amounts come as `[nodes, resources]`, int64 in smallest units: `requested` is what the node would hold with the pod on
+it, `allocatable` what it can hold. Where every node has every resource, which is nearly always, a shorter way is taken:
+blocks are often of one row, and then what counts is the number of calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "MAX_SCORE", "balanced", "image_locality", "image_name", "least_requested", "most_requested", "normalize", "stretch",
+    "MAX_SCORE", "across", "balanced", "image_locality", "image_name", "least_requested", "most_requested", "normalize",
+    "stretch",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+N = TypeVar("N", np.int64, np.float64)
 
 MAX_SCORE = 100
 _MEBIBYTE = 1 << 20
@@ -24,47 +29,59 @@ _IMAGE_LEAST = 23 * _MEBIBYTE
 _IMAGE_MOST = 1000 * _MEBIBYTE
 
 
-def least_requested(requested: Sequence[Ints], allocatable: Sequence[Ints]) -> Ints:
+def least_requested(requested: Ints, allocatable: Ints) -> Ints:
     """Mean share that stays free, over the resources that the node has; 0 where more is asked than there is."""
-    return _mean([np.where(need > have, 0, have - need) for need, have in zip(requested, allocatable)], allocatable)
+    return _mean(np.maximum(allocatable - requested, 0), allocatable)
 
 
-def most_requested(requested: Sequence[Ints], allocatable: Sequence[Ints]) -> Ints:
+def most_requested(requested: Ints, allocatable: Ints) -> Ints:
     """Mean share that is taken, over the resources that the node has; never above 100."""
-    return _mean([np.minimum(need, have) for need, have in zip(requested, allocatable)], allocatable)
+    return _mean(np.minimum(requested, allocatable), allocatable)
 
 
-def _mean(parts: Sequence[Ints], allocatable: Sequence[Ints]) -> Ints:
-    total: Ints = np.zeros_like(parts[0])
-    counted: Ints = np.zeros_like(parts[0])
-    for part, have in zip(parts, allocatable):
-        total += part * MAX_SCORE // np.maximum(have, 1)
-        counted += have > 0
-    return total // np.maximum(counted, 1)
-
-
-def balanced(requested: Sequence[Ints], allocatable: Sequence[Ints]) -> Ints:
-    """100 less the standard deviation of the shares taken, in percent; resources that a node lacks are left out."""
-    shares = [np.minimum(need / np.maximum(have, 1), 1.0) for need, have in zip(requested, allocatable)]
-    there = [have > 0 for have in allocatable]
-    if len(shares) == 2:
-        spread = np.where(there[0] & there[1], np.abs(shares[0] - shares[1]) / 2, 0.0)
+def _mean(part: Ints, allocatable: Ints) -> Ints:
+    part = part * MAX_SCORE
+    if _all_there(allocatable):
+        mean: Ints = across(part // allocatable) // part.shape[1]
     else:
-        spread = _deviation(shares, there)
-    return ((1 - spread) * MAX_SCORE).astype(np.int64)
+        counted = across((allocatable > 0).astype(np.int64))
+        mean = across(part // np.maximum(allocatable, 1)) // np.maximum(counted, 1)
+    return mean
 
 
-def _deviation(shares: Sequence[NDArray[np.float64]], there: Sequence[Mask]) -> NDArray[np.float64]:
+def balanced(requested: Ints, allocatable: Ints) -> Ints:
+    """100 less the standard deviation of the shares taken, in percent; resources that a node lacks are left out."""
+    shares = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
+    if requested.shape[1] == 2:
+        spread = np.abs(shares[:, 0] - shares[:, 1]) / 2
+        if not _all_there(allocatable):
+            spread *= (allocatable[:, 0] > 0) & (allocatable[:, 1] > 0)
+    else:
+        spread = _deviation(shares, allocatable > 0)
+    score: Ints = ((1 - spread) * MAX_SCORE).astype(np.int64)
+    return score
+
+
+def _deviation(shares: Floats, there: Mask) -> Floats:
     """The standard deviation over the shares that are there; of two it is half their distance, exactly."""
-    count = np.sum(there, axis=0)
-    shares = [np.where(has, share, 0.0) for share, has in zip(shares, there)]
-    mean = sum(shares[1:], shares[0]) / np.maximum(count, 1)
-    squares = [np.where(has, (share - mean) ** 2, 0.0) for share, has in zip(shares, there)]
-    deviation = np.sqrt(sum(squares[1:], squares[0]) / np.maximum(count, 1))
-    highest = np.max([np.where(has, share, -1.0) for share, has in zip(shares, there)], axis=0)
-    lowest = np.min([np.where(has, share, 2.0) for share, has in zip(shares, there)], axis=0)
-    pair = np.abs(highest - lowest) / 2
-    return np.where(count > 2, deviation, np.where(count == 2, pair, 0.0))
+    count = there.sum(axis=1)
+    mean = across(np.where(there, shares, 0.0)) / np.maximum(count, 1)
+    squares = np.where(there, (shares - mean[:, np.newaxis]) ** 2, 0.0)
+    deviation = np.sqrt(across(squares) / np.maximum(count, 1))
+    highest, lowest = np.where(there, shares, -1.0).max(axis=1), np.where(there, shares, 2.0).min(axis=1)
+    return np.where(count > 2, deviation, np.where(count == 2, (highest - lowest) / 2, 0.0))
+
+
+def across(columns: NDArray[N]) -> NDArray[N]:
+    """The sum over resources, column by column, so that it is the same for one node alone and among many."""
+    total = columns[:, 0]
+    for place in range(1, columns.shape[1]):
+        total = total + columns[:, place]
+    return total
+
+
+def _all_there(allocatable: Ints) -> bool:
+    return bool(np.count_nonzero(allocatable) == allocatable.size)
 
 
 def normalize(raw: Ints, candidates: Mask, *, reverse: bool = False) -> Ints:

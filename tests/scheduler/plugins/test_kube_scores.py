@@ -14,45 +14,45 @@ from scheduler.plugins.kube import scores
 GI = 1 << 30
 
 
-def columns(*values: tuple[int, ...]) -> list[np.ndarray]:
-    """One array a resource, from one tuple a node."""
-    return [np.array(column, dtype=np.int64) for column in zip(*values)]
+def amounts(*values: tuple[int, ...]) -> np.ndarray:
+    """`[nodes, resources]`, from one tuple a node."""
+    return np.array(values, dtype=np.int64)
 
 
 def test_least_requested_is_the_mean_share_left_cut_at_each_step() -> None:
     # (4000−1500)·100/4000 = 62, (10−3)·100/10 = 70 → 66; an overfull resource counts 0: (0 + 50)/2 = 25.
-    requested = columns((1500, 3 * GI), (5000, 5 * GI))
-    allocatable = columns((4000, 10 * GI), (4000, 10 * GI))
+    requested = amounts((1500, 3 * GI), (5000, 5 * GI))
+    allocatable = amounts((4000, 10 * GI), (4000, 10 * GI))
     assert scores.least_requested(requested, allocatable).tolist() == [66, 25]
 
 
 def test_most_requested_is_the_mean_share_taken_and_never_above_all() -> None:
     # 1500·100/4000 = 37, 30 → 33; 5000 of 4000 counts as all of it: (100 + 50)/2 = 75.
-    requested = columns((1500, 3 * GI), (5000, 5 * GI))
-    allocatable = columns((4000, 10 * GI), (4000, 10 * GI))
+    requested = amounts((1500, 3 * GI), (5000, 5 * GI))
+    allocatable = amounts((4000, 10 * GI), (4000, 10 * GI))
     assert scores.most_requested(requested, allocatable).tolist() == [33, 75]
 
 
 def test_a_resource_that_the_node_lacks_is_left_out_of_the_mean() -> None:
-    requested, allocatable = columns((1000, GI), (1000, GI)), columns((4000, 0), (0, 0))
+    requested, allocatable = amounts((1000, GI), (1000, GI)), amounts((4000, 0), (0, 0))
     assert scores.least_requested(requested, allocatable).tolist() == [75, 0]
     assert scores.most_requested(requested, allocatable).tolist() == [25, 0]
 
 
 def test_balance_of_two_resources_is_half_their_distance() -> None:
     # shares 1/2 and 1/2 → 100; 1/4 and 1/2 → 1 − 1/8 = 87; 2/1 capped at 1 and 0 → 1 − 1/2 = 50.
-    requested, allocatable = columns((1, 1), (1, 1), (2, 0)), columns((2, 2), (4, 2), (1, 2))
+    requested, allocatable = amounts((1, 1), (1, 1), (2, 0)), amounts((2, 2), (4, 2), (1, 2))
     assert scores.balanced(requested, allocatable).tolist() == [100, 87, 50]
 
 
 def test_balance_of_three_resources_is_their_standard_deviation() -> None:
     # shares 1/2, 1/4, 1: mean 7/12, variance ((−1/12)² + (−1/3)² + (5/12)²)/3 = (1 + 16 + 25)/432 = 7/72.
-    requested, allocatable = columns((2, 1, 8)), columns((4, 4, 8))
+    requested, allocatable = amounts((2, 1, 8)), amounts((4, 4, 8))
     assert scores.balanced(requested, allocatable).tolist() == [int((1 - sqrt(7 / 72)) * 100)] == [68]
 
 
 def test_balance_leaves_out_the_gpu_of_a_node_without_gpus() -> None:
-    requested, allocatable = columns((1, 1, 1), (1, 1, 0)), columns((4, 2, 0), (4, 0, 0))
+    requested, allocatable = amounts((1, 1, 1), (1, 1, 0)), amounts((4, 2, 0), (4, 0, 0))
     assert scores.balanced(requested, allocatable).tolist() == [87, 100]
 
 
@@ -90,9 +90,9 @@ def test_image_locality_counts_size_by_how_many_nodes_have_it() -> None:
 
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 6), min_size=1, max_size=6))
 def test_scores_of_many_nodes_are_those_of_each_node_alone(rows: list[tuple[int, ...]]) -> None:
-    requested, allocatable = columns(*[row[:3] for row in rows]), columns(*[row[3:] for row in rows])
+    requested, allocatable = amounts(*[row[:3] for row in rows]), amounts(*[row[3:] for row in rows])
     for score in (scores.least_requested, scores.most_requested, scores.balanced):
         together = score(requested, allocatable)
         for i, value in enumerate(together):
-            assert score([c[i : i + 1] for c in requested], [c[i : i + 1] for c in allocatable])[0] == value
+            assert score(requested[i : i + 1], allocatable[i : i + 1])[0] == value
             assert 0 <= value <= 100
