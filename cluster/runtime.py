@@ -28,3 +28,10 @@ def now() -> datetime:
     """The present instant by the cluster's own clock, which may run faster than the wall's; wall time without a cluster."""
     clock: Clock = getattr(_current, "clock", None) or SystemClock()
     return datetime.fromtimestamp(clock.now(), UTC)
+
+
+def speed() -> float:
+    """How many seconds of the cluster pass in one second of wall time."""
+    clock: Clock = getattr(_current, "clock", None) or SystemClock()
+    wall = clock.real(1.0)
+    return 1 / wall if wall > 0 else 1.0

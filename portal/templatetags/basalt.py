@@ -251,3 +251,9 @@ def link_to(view: str, name: str, classes: str = "") -> SafeString:
     except NoReverseMatch:
         return format_html('<span class="{}">{}</span>', classes, name)
     return format_html('<a class="{}" href="{}">{}</a>', classes, url, name)
+
+
+@register.simple_tag
+def clock() -> SafeString:
+    """Attributes that tell scripts the cluster's present instant and how fast its clock runs."""
+    return format_html('data-now="{}" data-speed="{}"', epoch(runtime.now()), f"{runtime.speed():g}")

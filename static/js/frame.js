@@ -1,4 +1,5 @@
 // The frame's small comforts: theme without a reload, "/" for the search, a clock, menus that close.
+import { present } from "./clock.js";
 import { durationWords } from "./words.js";
 
 const root = document.documentElement;
@@ -44,13 +45,13 @@ document.addEventListener("click", (event) => {
 // Spans since a moment count on; the server wrote the first value.
 function tick() {
   if (document.hidden) return;
-  const now = Date.now();
+  const now = present();
   document.querySelectorAll("time[data-since]").forEach((element) => {
     const text = durationWords((now - Date.parse(element.dateTime)) / 1000);
     if (element.textContent !== text) element.textContent = text;
   });
   const clock = document.querySelector("[data-clock]");
-  if (clock) clock.textContent = new Date().toLocaleTimeString(root.lang, { hour12: false });
+  if (clock) clock.textContent = new Date(now).toLocaleTimeString(root.lang, { hour12: false });
 }
 tick();
 setInterval(tick, 1000);

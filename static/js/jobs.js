@@ -1,12 +1,12 @@
 // The job list, live: rows that are shown change in place; new jobs gather behind a chip, so that nothing moves under the pointer.
+import { present } from "./clock.js";
 import { subscribe } from "./live.js";
 import { patch } from "./patch.js";
 import { fill, words } from "./words.js";
 
-
 let fresh = new Set();
 let uncounted = 0; // jobs that the server only counted, since very many changed at once
-let since = Date.now();
+let since = present();
 
 function shown() {
   return [...document.querySelectorAll("#results tr[data-uid]")].map((row) => row.dataset.uid);
@@ -47,10 +47,18 @@ const subscription = subscribe("jobs", { uids: shown, onMessage: receive });
 document.addEventListener("htmx:afterSettle", () => {
   fresh = new Set();
   uncounted = 0;
-  since = Date.now();
+  since = present();
   subscription.refresh();
   const link = document.querySelector("[data-export]");
   if (link) link.search = location.search;
+});
+
+// When the session has ended, the answer is the sign-in page: go there as a whole.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.xhr.responseURL && new URL(event.detail.xhr.responseURL).pathname !== location.pathname) {
+    event.detail.shouldSwap = false;
+    location.reload();
+  }
 });
 
 // Empty fields would only make the address longer.

@@ -1,5 +1,6 @@
 // The overview, live: figures and queue bars change in place, the chart grows at its right end.
 import { draw, overTime, token } from "./charts.js";
+import { present } from "./clock.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
 import { amountWords, fill, numberWords, words } from "./words.js";
@@ -85,7 +86,7 @@ function patchShare(line, row) {
 
 setInterval(() => {
   if (!chart || latest.size === 0 || document.hidden) return;
-  source.times.push(Date.now());
+  source.times.push(present());
   const named = Object.keys(source.series);
   for (const name of named) {
     const values = source.series[name];

@@ -6,6 +6,7 @@
 //
 // `width` sets --w to the value's part of `data-of`; `up` and `upwidth` count a job's pods that run or have succeeded; `amount` uses `data-resource`; `since` makes a <time> that counts on.
 // A value that changed gets `data-changed` for a moment, which the style fades.
+import { present } from "./clock.js";
 import { amountWords, durationWords, language, numberWords, stateWord } from "./words.js";
 
 const FADE = 1300;
@@ -65,7 +66,7 @@ function writeSince(target, value) {
   const time = target.matches("time") ? target : target.querySelector("time");
   if (!time || !value || Date.parse(time.dateTime) === Date.parse(value)) return;
   time.dateTime = value;
-  time.textContent = durationWords((Date.now() - Date.parse(value)) / 1000);
+  time.textContent = durationWords((present() - Date.parse(value)) / 1000);
 }
 
 /** Mark an element as just changed. */

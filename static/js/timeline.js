@@ -1,4 +1,5 @@
 // The timeline, live: the line of now moves, open bars grow with it, and a new phase begins a bar of its own.
+import { present } from "./clock.js";
 import { durationWords, stateWord } from "./words.js";
 
 const box = document.querySelector("[data-timeline]");
@@ -19,7 +20,7 @@ function open() {
 /** Move what depends on the present; when it leaves the axis, the axis grows. */
 export function relayout() {
   if (!open() || document.hidden) return;
-  const now = Date.now() / 1000;
+  const now = present() / 1000;
   if (now > end) {
     end = now + (now - start) * 0.1;
     box.querySelectorAll("[data-at]").forEach((tick) => (tick.style.left = place(Number(tick.dataset.at))));
