@@ -105,7 +105,7 @@ def main() -> None:
 def profiled(offline: Offline, to: Path) -> None:
     """Profile one cycle."""
     profile = cProfile.Profile()
-    profile.runcall(offline.cycle)
+    profile.runcall(offline.decide)
     profile.dump_stats(to)
 
 

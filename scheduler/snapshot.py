@@ -111,10 +111,20 @@ class Offline:
         self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
 
     def cycle(self) -> Cycle:
-        """Run one cycle and take in what it decided; a bound pod stays Pending with its node, as no kubelet runs it."""
+        """Run one cycle and take in what it decided."""
+        done = self.decide()
+        self.take_in(done)
+        return done
+
+    def decide(self) -> Cycle:
+        """Run one cycle; what it decided is only assumed so far."""
         self._number += 1
         done = run_cycle(self.cache, self.conf, self._keeper, self._number, now=self.now, random=self._random)
         self.now += 1.0
+        return done
+
+    def take_in(self, done: Cycle) -> None:
+        """Take binds and statuses as written; a bound pod stays Pending with its node, as no kubelet runs it."""
         for binding in done.binds:
             self._modify(POD, bound(dict(self.cache.tasks[binding.uid].pod), binding.node, binding.annotations))
         for write in done.writes.statuses:
@@ -122,7 +132,6 @@ class Offline:
                 job = self.cache.jobs[f"{write.namespace}/{write.name}"]
                 job.sent = None
                 self._modify(POD_GROUP, {**job.obj, "status": write.status})
-        return done
 
     def _modify(self, kind: Kind, obj: Obj) -> None:
         self.cache.apply(WatchEvent("MODIFIED", kind, obj))
