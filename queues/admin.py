@@ -51,12 +51,14 @@ class QueueAdminForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["weight"].initial = 1
+        self._before: dict[str, list[str]] = {}
         if self.instance.pk:
             obj = runtime.current().get(QUEUE, self.instance.name)
             flat = flatten(obj.get("spec") or {})
             for part in AMOUNTS:
-                lines = [f"{key.partition('.')[2]}: {value}" for key, value in flat.items() if key.startswith(f"{part}.")]
-                self.initial[part] = "\n".join(lines)
+                amounts = {key.partition(".")[2]: value for key, value in flat.items() if key.startswith(f"{part}.")}
+                self._before[part] = list(amounts)
+                self.initial[part] = "\n".join(f"{resource}: {value}" for resource, value in amounts.items())
             self.initial["version"] = obj["metadata"]["resourceVersion"]
 
     def clean(self) -> dict[str, Any]:
@@ -88,8 +90,7 @@ class QueueAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         spec: dict[str, Any] = {name: self.cleaned_data[name] for name in SCALARS if name in self.cleaned_data}
         spec["parent"] = spec.get("parent") or None
         for part in AMOUNTS:
-            before = self.instance.__dict__.get(part) or {}
-            amounts: dict[str, Any] = dict.fromkeys(before) | self._amounts(part)
+            amounts: dict[str, Any] = dict.fromkeys(self._before.get(part, ())) | self._amounts(part)
             if amounts:
                 spec[part] = {"resource": amounts} if part == "guarantee" else amounts
         return spec
@@ -166,6 +167,9 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
 
     def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:
         """Done in `save_form`: a row is never written by hand."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """A queue has no rows of its own beside it."""
 
     def changeform_view(self, request: HttpRequest, object_id: str | None = None, *args: Any, **kwargs: Any) -> HttpResponse:
         return self._refusable(request, lambda: super(QueueAdmin, self).changeform_view(request, object_id, *args, **kwargs))

@@ -88,10 +88,11 @@ def _text(units: int, resource: str) -> str:
 
 @dataclass(slots=True)
 class Branch:
-    """One line of the tree."""
+    """One line of the tree. `above` is the queue that it is shown below, `parent` says that others are shown below it."""
 
     queue: Queue
     depth: int
+    above: str
     parent: bool
     bars: list[Bar] = field(default_factory=list)
     waiting: int = 0
@@ -123,13 +124,11 @@ def capacity() -> Counter[str]:
 
 def tree(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) -> list[Branch]:
     """The queues in tree order with a bar a resource. A parent holds at least what its children hold together."""
-    order = list(_walk(rows))
+    branches = list(_walk(rows))
     children: defaultdict[str, list[Branch]] = defaultdict(list)
-    known = {row.name for row in rows}
-    branches = [Branch(row, depth, is_parent) for row, depth, is_parent in order]
     for branch in branches:
-        if branch.queue.name != ROOT:
-            children[branch.queue.parent if branch.queue.parent in known else ROOT].append(branch)
+        if branch.above:
+            children[branch.above].append(branch)
     for branch in reversed(branches):  # children come before their parents
         below = children[branch.queue.name]
         branch.waiting = branch.queue.groups_pending + branch.queue.groups_inqueue + sum(each.waiting for each in below)
@@ -139,18 +138,18 @@ def tree(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) 
     return branches
 
 
-def _walk(rows: Sequence[Queue]) -> Iterator[tuple[Queue, int, bool]]:
+def _walk(rows: Sequence[Queue]) -> Iterator[Branch]:
     """Root, then depth first by name. A queue whose parent is missing, or above itself, hangs below root."""
     by_name = {row.name: row for row in rows}
     below: defaultdict[str, list[Queue]] = defaultdict(list)
     for row in rows:
         if row.name != ROOT:
             below[row.parent if row.parent in by_name and not _loops(row, by_name) else ROOT].append(row)
-    stack = [(by_name[ROOT], 0)] if ROOT in by_name else [(row, 0) for row in reversed(below[ROOT])]
+    stack = [(by_name[ROOT], 0, "")] if ROOT in by_name else [(row, 0, "") for row in reversed(below[ROOT])]
     while stack:
-        row, depth = stack.pop()
-        yield row, depth, bool(below[row.name])
-        stack.extend((child, depth + 1) for child in reversed(below[row.name]))
+        row, depth, above = stack.pop()
+        yield Branch(row, depth, above, bool(below[row.name]))
+        stack.extend((child, depth + 1, row.name) for child in reversed(below[row.name]))
 
 
 def _loops(row: Queue, by_name: Mapping[str, Queue]) -> bool:

@@ -33,7 +33,9 @@ def demo_cluster(seed: int = 1) -> EmbeddedCluster:
 def large_fleet(nodes: int, gpus: int = 8) -> None:
     """Rows of many nodes in racks of eight and spines of thirty-two racks."""
     rows = [
-        factories.node(f"n{i:05}", gpus, rack=f"r{i // 8:04}", spine=f"spine-{i // 256 + 1:02}", gpu_model=factories.MODELS[i // 256 % 3])
+        factories.node(
+            f"n{i:05}", gpus, rack=f"r{i // 8:04}", spine=f"spine-{i // 256 + 1:02}", gpu_model=factories.MODELS[i // 256 % 3]
+        )
         for i in range(nodes)
     ]
     factories.save(rows)
@@ -55,7 +57,12 @@ def occupy(share: float = 0.75, seed: int = 7) -> None:
                 name = rng.choice(("clip-retrain", "llm-pretrain", "asr-large", "det-finetune", "probe-attn", "tts-vocoder"))
                 left = rng.choice((1, 1, 2, 4, 6, 9))
                 current = factories.job(
-                    f"{name}-{len(jobs)}", phase=JobPhase.RUNNING, queue=rng.choice(queues), owner=rng.choice(factories.OWNERS), replicas=left, running=left
+                    f"{name}-{len(jobs)}",
+                    phase=JobPhase.RUNNING,
+                    queue=rng.choice(queues),
+                    owner=rng.choice(factories.OWNERS),
+                    replicas=left,
+                    running=left,
                 )
                 jobs.append(current)
             take = len(free) if rng.random() < 0.7 else rng.randint(1, len(free))
@@ -63,8 +70,9 @@ def occupy(share: float = 0.75, seed: int = 7) -> None:
             phase = PodPhase.TERMINATING if rng.random() < 0.03 else PodPhase.RUNNING
             pods.append(
                 Pod(
-                    uid=str(uuid.UUID(int=rng.getrandbits(128), version=4)), name=f"{current.name}-worker-{left}", namespace="default",
-                    resource_version=1, created_at=current.created_at, job_uid=current.uid, queue=current.queue, task="worker", index=left,
+                    uid=str(uuid.UUID(int=rng.getrandbits(128), version=4)), namespace="default",
+                    resource_version=1, created_at=current.created_at, job_uid=current.uid, queue=current.queue,
+                    name=f"{current.name}-worker-{left}", task="worker", index=left,
                     phase=phase, node=node.name, gpus=held, started_at=factories.now() - timedelta(minutes=rng.randint(1, 300)),
                     requests={GPU: take * 1000, "cpu": take * 8000, "memory": take * (64 << 30)},
                 )

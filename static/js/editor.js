@@ -34,7 +34,7 @@ export function editor(textarea, { onEdit, onSubmit }) {
         lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), bracketMatching(),
         indentUnit.of("  "), yaml(), syntaxHighlighting(classHighlighter), lintGutter(), changedLines,
         keymap.of([{ key: "Mod-Enter", run: () => { onSubmit(); return true; } }, ...defaultKeymap, ...historyKeymap, ...searchKeymap]),
-        EditorView.contentAttributes.of({ "aria-label": textarea.dataset.label, spellcheck: "false", id: "yaml-editor" }),
+        EditorView.contentAttributes.of({ "aria-label": textarea.dataset.label, spellcheck: "false", tabindex: "0" }),
         EditorView.cspNonce.of(nonce),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;

@@ -1,0 +1,216 @@
+"""Submitting by keyboard, checking as one types, and the heatmap as a thing that moves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cluster import runtime
+from cluster.embedded.store import EmbeddedCluster
+from cluster.kinds import JOB
+from cluster.models import Node
+from cluster.projection import notify
+from jobs.choices import PodPhase
+from jobs.models import Pod
+from tests import fleet_rows
+from tests.browser.conftest import NODE_MODULES, Server
+
+AXE = NODE_MODULES / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture
+def fleet(server: Server) -> Iterator[EmbeddedCluster]:
+    cluster = fleet_rows.demo_cluster()
+    runtime.use(cluster)
+    fleet_rows.occupy()
+    fleet_rows.shares(steps=30)
+    yield cluster
+    runtime.use(None)
+
+
+def ready(page: Page) -> None:
+    """The editor stands and the last answer was taken over."""
+    expect(page.locator(".cm-editor")).to_be_visible()
+
+
+def yaml_text(page: Page) -> str:
+    return page.locator("#yaml").input_value()
+
+
+def test_a_job_is_submitted_by_keyboard_alone(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/submit/?shape=gang")
+    ready(page)
+    page.locator("#f-name").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("by-keys")
+    page.keyboard.press("Tab")  # namespace
+    page.keyboard.press("Tab")  # queue
+    page.keyboard.press("Control+A")
+    page.keyboard.type("prod")
+    expect(page.locator("#yaml")).to_have_value(_containing("queue: prod"))
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/jobs/**")
+    job = fleet.get(JOB, "by-keys", "default")
+    assert job["spec"]["queue"] == "prod"
+    assert job["metadata"]["annotations"]["basalt.dev/owner"] == "lena"
+
+
+def _containing(text: str):
+    import re
+
+    return re.compile(re.escape(text))
+
+
+def test_enter_in_a_field_submits_nothing(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/submit/?shape=single")
+    ready(page)
+    page.locator("#f-name").press("Enter")
+    page.wait_for_timeout(300)
+    assert page.url.endswith("/submit/?shape=single")
+    assert fleet.list(JOB).items == []
+
+
+def test_a_fault_shows_at_field_and_line_while_typing_and_goes_when_mended(
+    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster
+):
+    sign_in()
+    page.goto(f"{server.url}/submit/?shape=gang")
+    ready(page)
+    page.locator("#f-tasks-0-cpu").fill("2cpus")
+    expect(page.locator("#e-f-tasks-0-cpu")).to_contain_text("2cpus")
+    expect(page.locator("#f-tasks-0-cpu")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(".cm-lint-marker-error")).not_to_have_count(0)
+    expect(page.locator("#check")).to_contain_text("to mend")
+    expect(page.locator("#f-tasks-0-cpu")).to_be_focused()
+    page.locator("#f-tasks-0-cpu").fill("2")
+    expect(page.locator("#e-f-tasks-0-cpu")).to_be_hidden()
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(0)
+    expect(page.locator("#check")).to_contain_text("Ready to submit")
+
+
+def test_what_is_typed_in_the_yaml_reaches_the_form_and_the_other_way(
+    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster
+):
+    sign_in()
+    page.goto(f"{server.url}/submit/?shape=gang")
+    ready(page)
+    page.get_by_text("minAvailable").click()
+    page.keyboard.press("Home")
+    page.keyboard.type("priorityClassName: ''  # mine\n  ")
+    expect(page.locator("#check")).not_to_contain_text("to mend")
+    page.locator("#f-min_available").fill("3")
+    expect(page.locator("#yaml")).to_have_value(_containing("minAvailable: 3"))
+    assert "# mine" in yaml_text(page)
+    assert page.locator(".cm-line.chg").count() >= 2
+
+
+def test_tasks_come_and_go_without_a_reload(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/submit/?shape=single")
+    ready(page)
+    page.evaluate("window.here = true")
+    page.get_by_role("button", name="Add task").click()
+    expect(page.locator(".sb-task")).to_have_count(2)
+    assert yaml_text(page).count("replicas:") == 2
+    page.get_by_role("button", name="Remove task 1").click()
+    expect(page.locator(".sb-task")).to_have_count(1)
+    assert page.evaluate("window.here") is True
+
+
+def test_the_heatmap_draws_answers_keys_and_leads_to_the_job(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/gpus/?node=")
+    canvas = page.locator("#hm canvas").first
+    expect(canvas).to_be_visible()
+    assert canvas.evaluate("c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v, i) => i % 4 === 3 && v)")
+    page.locator("#hm").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#hm-card")).to_be_visible()
+    expect(page.locator("#hm-say")).to_contain_text("GPU 0")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#hm-say")).to_contain_text("GPU 1")
+    page.keyboard.press(" ")
+    expect(page.locator("#hm-panel h2").first).to_be_visible()
+    page.get_by_role("button", name="Queue").click()
+    expect(page.locator("#hm-legend [data-cat]").first).to_be_visible()
+    page.locator("#hm").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/jobs/**")
+
+
+def test_a_change_repaints_its_own_cells_only(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/gpus/?node=")
+    expect(page.locator("[data-live-link] .ba-dot")).to_have_attribute("data-live", "on")
+    before = int(page.locator("[data-count=used]").inner_text())
+    pod = next(pod for pod in Pod.objects.filter(phase=PodPhase.RUNNING) if Node.objects.get(name=pod.node).ready)
+    broken = set(Node.objects.get(name=pod.node).gpu_unhealthy)
+    count = len(set(pod.gpus) - broken)
+    Pod.objects.filter(pk=pod.pk).update(phase=PodPhase.SUCCEEDED)
+    notify("topology", [pod.node])
+    expect(page.locator("[data-count=used]")).to_have_text(str(before - count))
+    assert page.locator("#hm").get_attribute("data-repainted") == str(count)
+
+
+def test_eight_thousand_gpus_are_painted_within_a_second(page: Page, server: Server, sign_in: Callable):
+    fleet_rows.large_fleet(1000)
+    fleet_rows.occupy()
+    sign_in()
+    page.goto(f"{server.url}/gpus/?node=")
+    expect(page.locator("#hm canvas").first).to_be_visible()
+    spent = page.evaluate(
+        """async () => {
+          const start = performance.now();
+          document.querySelector('#hm-modes [data-mode=queue]').click();
+          await new Promise(requestAnimationFrame);
+          return performance.now() - start;
+        }"""
+    )
+    assert spent < 1000
+    assert page.evaluate("document.querySelectorAll('#hm canvas').length") >= 10
+
+
+def test_the_queue_tree_walks_and_folds_by_keys(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/queues/")
+    rows = page.locator("[data-tree] tbody tr")
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(rows.nth(1)).to_be_focused()
+    page.locator("tr[data-uid=research]").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("tr[data-uid=nlp]")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("tr[data-uid=nlp]")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/queues/research/")
+    expect(page.locator("#shares canvas")).to_be_visible()
+
+
+@pytest.mark.browser_context_args(bypass_csp=True)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_pages_have_no_serious_fault_for_assistive_technology(
+    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster, theme: str
+):
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed")
+    sign_in()
+    page.context.add_cookies([{"name": "theme", "value": theme, "url": server.url}])
+    node = Node.objects.filter(gpu_count__gt=0).first()
+    faults = {}
+    paths = ("/submit/", "/gpus/", "/gpus/?view=table", "/nodes/", f"/nodes/{node.name}/", "/queues/", "/queues/prod/", "/queues/prod/edit/")
+    for path in paths:
+        page.goto(server.url + path)
+        time.sleep(0.4)
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        serious = [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in found if each["impact"] in ("serious", "critical")]
+        if serious:
+            faults[path] = serious
+    assert faults == {}
