@@ -48,9 +48,10 @@ HostPort = tuple[str, str, int]
 class TaskClass:
     """What tasks of one template share, computed once: everything that decides where one may run and how well.
 
-    `request` (with `pods: 1`) is what a node must have; `compared` marks the dimensions that a fit compares: cpu,
-    memory and everything asked. `nonzero` is (cpu, memory) with Kubernetes's defaults of 100m and 200Mi for containers
-    that ask nothing. `spec` is the pod spec of one of the tasks, to read selectors, affinity and tolerations from.
+    `request` (with `pods: 1`) is what a node must have; `compared` are the dimensions that a fit compares: cpu, memory
+    and everything asked; `floor` is the request there and below every amount elsewhere. `nonzero` is (cpu, memory) with
+    Kubernetes's defaults of 100m and 200Mi for containers that ask nothing. `spec` is the pod spec of one of the tasks,
+    to read selectors, affinity and tolerations from.
     Labels are not part of a class: a check that needs them is contextual and looks at the task's own `pod`.
     """
 
@@ -65,18 +66,18 @@ class TaskClass:
     gpu_dimension: int = -1
     best_effort: bool = False
     compared: Rows = field(init=False)
+    floor: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._compare()
-
-    def _compare(self) -> None:
         asked = self.request > 0
         asked[[CPU, MEMORY]] = True
         self.compared = np.flatnonzero(asked)
+        self.floor = np.where(asked, self.request, np.iinfo(np.int64).min)
 
     def widen(self, width: int) -> None:
         """Follow a grown dimension table."""
         self.request, self.named = widened(self.request, width), widened(self.named, width)
+        self.__post_init__()
 
 
 @dataclass(slots=True, eq=False)

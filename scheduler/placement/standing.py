@@ -138,20 +138,17 @@ class Evaluator:
         score = self._score(standing, at)
         if cls.best_effort:
             return Views(ok, ok.copy(), score)
-        asked = cls.request[cls.compared]
-        free = at.allocatable[:, cls.compared] - at.used[:, cls.compared]
-        idle = ok & (free >= asked).all(axis=1)
-        if self.nodes.unsettled:
-            later = free + at.releasing[:, cls.compared] - at.pipelined[:, cls.compared]
-            future = ok & (later >= asked).all(axis=1)
-        else:
-            future = idle.copy()
+        free = at.allocatable - at.used
+        idle = ok & (free >= cls.floor).all(axis=1)
         if cls.gpus:
             idle &= _has_slots(at, cls, later=False)
+        if not self.nodes.unsettled:
+            return Views(idle, idle.copy(), score)
+        future = ok & (free + at.releasing - at.pipelined >= cls.floor).all(axis=1)
+        if cls.gpus:
             future &= _has_slots(at, cls, later=True)
-        if self.nodes.unsettled:
-            idle &= future  # what is idle may be promised to a pipelined task already
-        return Views(idle, future, score)
+        # What is idle may be promised to a pipelined task already.
+        return Views(idle & future, future, score)
 
     def _score(self, standing: Standing, at: Block) -> Floats:
         cls, score = standing.cls, np.zeros(len(at))

@@ -27,7 +27,7 @@ class Gang:
     def on_session_open(self, ssn: Session) -> None:
         ssn.add_job_valid(self.name, lacking)
         ssn.add_job_order(self.name, JobInfo.is_ready)
-        ssn.add_job_ready(self.name, lambda job: job.roles_ready() and job.is_ready(), lacking=_missing)
+        ssn.add_job_ready(self.name, lambda job: job.is_ready() and job.roles_ready(), lacking=_missing)
         ssn.add_job_pipelined(self.name, _pipelined)
         ssn.add_job_starving(self.name, JobInfo.is_starving)
         ssn.add_preemptable(self.name, surplus)

@@ -46,7 +46,8 @@ class _Standing:
         """Set what the queue deserves. Amounts are whole, so they keep within it as they keep within its floor."""
         self.deserved = deserved
         self.ceiling: Ints = np.floor(deserved).astype(np.int64)
-        self._counted = np.flatnonzero(deserved >= EPSILON)
+        self._deserved: list[float] = deserved.tolist()
+        self._ceiling: list[int] = self.ceiling.tolist()
         self._changed()
 
     def take(self, amount: Ints) -> None:
@@ -55,22 +56,28 @@ class _Standing:
         self._changed()
 
     def _changed(self) -> None:
-        self._share: float | None = None
+        # Few dimensions are asked about very often: plain numbers are quicker here than arrays.
+        self._held: list[int] = self.allocated.tolist()
         self._left: list[int] | None = None
+        self._share: float | None = None
 
     @property
     def share(self) -> float:
         """The largest part of anything deserved that is held."""
         if self._share is None:
-            counted = self._counted
-            self._share = float((self.allocated[counted] / self.deserved[counted]).max(initial=0.0))
+            self._share = max((held / most for held, most in zip(self._held, self._deserved) if most >= EPSILON), default=0.0)
         return self._share
+
+    @property
+    def overused(self) -> bool:
+        """Whether nothing deserved is left in any dimension."""
+        return all(most < held + EPSILON for held, most in zip(self._held, self._deserved))
 
     @property
     def left(self) -> list[int]:
         """What may still be taken, a number a dimension; negative where more is held than deserved."""
         if self._left is None:
-            self._left = (self.ceiling - self.allocated).tolist()
+            self._left = [most - held for held, most in zip(self._held, self._ceiling)]
         return self._left
 
 
@@ -170,7 +177,7 @@ class Proportion:
     def overused(self, queue: QueueInfo) -> Verdict | None:
         """Nothing deserved is left in any dimension; one dimension above deserved alone is not overuse."""
         at = self._standings.get(queue.name)
-        if at is None or not less_equal(at.deserved, at.allocated):
+        if at is None or not at.overused:
             return None
         place = int(np.argmax(at.allocated - at.deserved))
         held, limit = int(at.allocated[place]), int(at.ceiling[place])

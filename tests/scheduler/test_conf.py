@@ -64,10 +64,13 @@ def test_hierarchical_drf_and_proportion_in_one_tier_are_refused():
     text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: drf\n    enableHierarchy: true\n  - name: proportion\n'
     assert faults(text)[0][0] == 4
     apart = text.replace("  - name: proportion", "- plugins:\n  - name: proportion")
-    try:
-        conf.load(apart)
-    except ConfError as error:  # hierarchical drf may be refused for itself, but not for sharing a tier
-        assert "different tiers" not in str(error)
+    assert [len(tier) for tier in conf.load(apart).tiers] == [1, 1]
+
+
+def test_a_wrong_argument_is_reported_with_its_line():
+    text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: binpack\n    arguments:\n      binpack.weight: x\n'
+    assert faults(text)[0][0] == 6
+    assert "whole number" in faults(text)[0][1]
 
 
 def test_all_faults_come_at_once():

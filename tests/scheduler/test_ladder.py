@@ -14,7 +14,7 @@ from tests.scheduler.world import CONF, World, gang, group, node, pod, queue
 SPREAD = CONF
 PACK = CONF.replace(
     "- name: nodeorder",
-    "- name: nodeorder\n    arguments:\n      leastrequested.weight: 0\n  - name: binpack\n    arguments:\n      binpack.weight: 5",
+    "- name: nodeorder\n    arguments: {leastrequested.weight: 0}\n  - name: binpack\n    arguments: {binpack.weight: 5}",
 )
 
 terms = st.sampled_from([None, "a", "b"])
@@ -50,16 +50,18 @@ def naive(evaluator, standing, count):
     return [int(fresh.scores(candidates).argmax())], pipelined
 
 
+def preferring(zone: str):
+    """Three levels, so that the scale moves when the best is used up: the zone itself, any zone, none."""
+    wishes = [
+        {"weight": weight, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}}
+        for weight, zones in ((10, [zone]), (3, ["a", "b"]))
+    ]
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wishes}}}
+
+
 def pods_of(name: str, role: str, cls, replicas: int):
     cpu, gpu, zone, port = cls
-    spec = {}
-    if zone:
-        # Three levels, so that the scale moves when the best level is used up: the zone itself, any zone, none.
-        wishes = [
-            {"weight": weight, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}}
-            for weight, zones in ((10, [zone]), (3, ["a", "b"]))
-        ]
-        spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wishes}}
+    spec = preferring(zone) if zone else {}
     made = [pod(name, role, i, {"cpu": cpu} | ({"gpu": gpu} if gpu else {}), **spec) for i in range(replicas)]
     for each in made:
         if port:
@@ -97,12 +99,7 @@ def test_ladders_and_caches_choose_what_the_naive_loop_chooses(fleet, specs, con
 
 
 def test_a_run_goes_on_by_a_new_scale_when_the_best_level_is_used_up():
-    wish = [(10, ["a"]), (3, ["a", "b"])]
-    terms = [
-        {"weight": w, "preference": {"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}}
-        for w, zones in wish
-    ]
-    spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}}
+    spec = preferring("a")
     fleet = [
         node("free", cpu=64, labels={}),
         node("best", cpu=2, labels={"zone": "a"}),

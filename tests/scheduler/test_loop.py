@@ -44,7 +44,7 @@ def nodes_of(cluster):
     return {o["metadata"]["name"]: o["spec"].get("nodeName", "") for o in cluster.list(POD).items}
 
 
-@pytest.fixture()
+@pytest.fixture
 def clock():
     return ManualClock(1_900_000_000.0)
 
@@ -158,7 +158,7 @@ def test_a_deleted_pod_frees_its_node(clock):
     cluster.delete(POD, first, "default", grace_seconds=0)
     for _ in range(2):
         loop.step()
-    assert [where for where in nodes_of(cluster).values()] == ["n0"]
+    assert list(nodes_of(cluster).values()) == ["n0"]
 
 
 def test_the_running_loop_starts_a_gang_soon_and_survives_a_broken_cycle(monkeypatch):
