@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ def open_embedded(
     try:
         table = StoreTable()
         cluster = EmbeddedCluster(table=table, clock=clock or SystemClock(), admission=admission, start=table.load())
+        gc.freeze()  # what was read back stays for long: no collection need look at it
         return Embedded(cluster, Kubelet(cluster, timing=timing, seed=seed), table, lock)
     except BaseException:
         lock.release()

@@ -8,8 +8,10 @@ twice even when the newest objects were deleted.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -48,27 +50,23 @@ class StoreTable:
             f"ON CONFLICT ({key}) DO UPDATE SET {renewed}"
         )
         self._delete = f"DELETE FROM {table} WHERE " + " AND ".join(f"{quote(column)} = %s" for column in _KEY_COLUMNS)  # noqa: S608
-        self._select = f"SELECT {columns} FROM {table} ORDER BY {quote('resource_version')}"  # noqa: S608
+        self._select = f"SELECT {columns} FROM {table}"  # noqa: S608
 
     def load(self) -> tuple[int, list[tuple[Kind, Obj]]]:
         """The highest version used, and the objects, oldest change first. A row that cannot be read is left alone and said."""
         version, objects = 0, []
-        with self._open().cursor() as cursor:
+        with self._open().cursor() as cursor, _without_collector():
             cursor.execute(self._select)
             for kind_name, namespace, name, _, row_version, body in _rows(cursor):
                 version = max(version, row_version)
                 if (kind_name, namespace, name) == _COUNTER:
                     continue
-                kind = _KINDS.get(kind_name)
                 try:
-                    obj = orjson.loads(bytes(body))
-                    if kind is None or not isinstance(obj, dict) or key_of(obj) != (namespace, name):
-                        raise ValueError("of an unknown kind" if kind is None else "not the object that its row names")
+                    objects.append((row_version, *_read(kind_name, (namespace, name), bytes(body))))
                 except (ValueError, KeyError, AttributeError) as error:
                     logger.error("stored object %s %s/%s cannot be read and is left out: %s", kind_name, namespace, name, error)
-                    continue
-                objects.append((kind, obj))
-        return version, objects
+        objects.sort(key=itemgetter(0))
+        return version, [(kind, obj) for _, kind, obj in objects]
 
     def write(self, changes: Sequence[Change], version: int) -> None:
         """Keep all changes in one transaction, only the last of each object."""
@@ -123,6 +121,29 @@ class StoreTable:
 def _row(kind: Kind, key: Key, obj: Obj) -> Row:
     metadata = obj["metadata"]
     return str(kind), *key, metadata["uid"], int(metadata["resourceVersion"]), orjson.dumps(obj)
+
+
+def _read(kind_name: str, key: Key, body: bytes) -> tuple[Kind, Obj]:
+    """A row's object. Raises ValueError for one that is of no known kind or not what its row says."""
+    kind = _KINDS.get(kind_name)
+    if kind is None:
+        raise ValueError("of an unknown kind")
+    obj = orjson.loads(body)
+    if not isinstance(obj, dict) or key_of(obj) != key:
+        raise ValueError("not the object that its row names")
+    return kind, obj
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Reading makes millions of containers and no garbage: looking for some would take most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
