@@ -15,7 +15,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from cluster.display import amount, number, quantity, resource_name
+from cluster.display import amount, is_gpu, number, quantity, resource_name, short_model
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]
@@ -31,7 +31,7 @@ def sentence(verdict: Verdict | None, model: str = "") -> dict[str, str]:
 
 
 def say(verdict: Verdict | None, model: str = "") -> str:
-    """One line in the active language: `Short by 24 H100: 5 of 8 pods fit`. `model` names the GPUs that are asked."""
+    """One line in the active language; `model` names the GPUs that are asked."""
     if not verdict:
         return ""
     form = _SHORT.get(verdict.get("code", ""))
@@ -46,8 +46,11 @@ def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
     statement = (form(verdict) if form else _("Held at: %(stage)s")) % places
     if not statement.endswith((".", "。")):
         statement = _("%(statement)s.") % {"statement": statement}
-    missing = _("Short by %(short)s.") % places if verdict.get("short") else ""
-    return statement, missing
+    if is_impossible(verdict):
+        return statement, _("It can never start.")
+    if not verdict.get("short"):
+        return statement, ""
+    return statement, (_("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")) % places
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,13 @@ class Figure:
 def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
     """Asked, free and short, in this order; none when the verdict counts no resource."""
     resource = verdict.get("resource", "")
-    if not resource or not verdict.get("asked"):
+    if not resource or not verdict.get("asked") or not verdict.get("short"):
         return []
-    what = {"resource": model or resource_name(resource)}
-    labels = {"asked": _("%(resource)s asked") % what, "free": _("free for it"), "short": _("short")}
+    what = {"resource": short_model(model) if model and is_gpu(resource) else resource_name(resource)}
+    if _is_of_a_node(verdict):
+        labels = {"asked": _("%(resource)s for one pod") % what, "free": _("free on the best node"), "short": _("short")}
+    else:
+        labels = {"asked": _("%(resource)s asked") % what, "free": _("free for it"), "short": _("short")}
     return [Figure(key, _bare(verdict.get(key, 0), resource), label) for key, label in labels.items()]
 
 
@@ -107,9 +113,13 @@ class Rejection:
 
 def rejections(verdict: Verdict) -> list[Rejection]:
     """Nodes by cause, most first."""
-    rejected = sorted((verdict.get("rejected") or {}).items(), key=lambda item: (-item[1], item[0]))
+    rejected = _by_count(verdict)
     most = max((count for _cause, count in rejected), default=1) or 1
     return [Rejection(count, cause_label(cause), cause, count / most) for cause, count in rejected]
+
+
+def _by_count(verdict: Verdict) -> list[tuple[str, int]]:
+    return sorted((verdict.get("rejected") or {}).items(), key=lambda item: (-item[1], item[0]))
 
 
 def stage_label(stage: str) -> str:
@@ -139,6 +149,9 @@ def cause_label(cause: str) -> str:
         "pod_count": _("Full of pods"),
         "ports": _("Host port in use"),
         "gpu_slots": _("No GPU free enough"),
+        "volume_claim": _("Volume claim does not exist"),
+        "spread": _("Spreading rules it out"),
+        "pod_affinity": _("Affinity to other pods rules it out"),
     }
     return labels.get(cause, cause)
 
@@ -154,6 +167,11 @@ def is_impossible(verdict: Verdict | None) -> bool:
     return bool(verdict) and verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING)
 
 
+def _is_of_a_node(verdict: Verdict) -> bool:
+    """Whether the amounts are of one pod on one node; else they are of the job in its queue or cluster."""
+    return verdict.get("code") in (Code.NODES_INSUFFICIENT, Code.GANG_INCOMPLETE, Code.RELEASING)
+
+
 def _bare(units: int, resource: str) -> str:
     text, unit = amount(units, resource)
     return f"{text} {unit}" if unit else text
@@ -167,7 +185,8 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
         "stage": stage_label(verdict.get("stage", "")),
         "queue": verdict.get("queue", ""),
         "task": verdict.get("task", ""),
-        "resource": model or resource_name(resource),
+        "resource": resource_name(resource),
+        "cause": next((cause_label(cause) for cause, _count in _by_count(verdict)), ""),
         "used_bare": _bare(used, resource),
         "free_bare": _bare(verdict.get("free", 0), resource),
         "limit_bare": _bare(verdict.get("limit", 0), resource),
@@ -184,21 +203,44 @@ def _is_gang(verdict: Verdict) -> bool:
 
 
 def _short_of_nodes(verdict: Verdict) -> str:
+    """`asked`, `free` and `short` are of one pod and of the node that has most."""
     if not verdict.get("short"):
-        return _("%(placeable)s of %(needed)s pods fit")
+        return _("%(placeable)s of %(needed)s pods fit") if _is_gang(verdict) else _("No node has all that its pod asks")
     if _is_gang(verdict):
-        return _("Short by %(short)s: %(placeable)s of %(needed)s pods fit")
-    return _("Short by %(short)s: no node has %(asked)s free")
+        return _("%(placeable)s of %(needed)s pods fit; the next asks %(asked)s, the best node has %(free_bare)s")
+    return _("Its pod asks %(asked)s, the best node has %(free_bare)s free")
 
 
 def _needs_nodes(verdict: Verdict) -> str:
     if _is_gang(verdict):
         return _("Needs room for %(needed)s pods at once; %(placeable)s fit now.")
-    return _("Needs %(asked)s on one node; no node has that much free.")
+    return _("Needs %(asked)s on one node.") if verdict.get("short") else _("No node has all that its pod asks.")
 
 
 def _refused(verdict: Verdict) -> str:
-    return ngettext("The only node refuses it", "All %(nodes)s nodes refuse it", int(verdict.get("nodes") or 0))
+    if "volume_claim" in (verdict.get("rejected") or {}):
+        return _("Volume claim %(resource)s does not exist")
+    if not verdict.get("rejected"):
+        return ngettext("The only node refuses it", "All %(nodes)s nodes refuse it", int(verdict.get("nodes") or 0))
+    return _("No node takes it. Most common cause: %(cause)s")
+
+
+def _too_large(verdict: Verdict) -> str:
+    if not verdict.get("short"):
+        return _("Impossible: no node has all that a pod asks")
+    return _("Impossible: a pod asks %(asked)s, the largest node has %(limit_bare)s")
+
+
+def _far_too_large(verdict: Verdict) -> str:
+    if not verdict.get("short"):
+        return _("One pod asks more than any single node has, taken together.")
+    return _("One pod asks %(asked)s, and the largest node has %(limit_bare)s.")
+
+
+def _overused(verdict: Verdict) -> str:
+    if not verdict.get("limit"):
+        return _("Queue %(queue)s has used up its share")
+    return _("Queue share used up: %(used_bare)s of %(limit)s")
 
 
 _Form = Callable[[Verdict], str]
@@ -207,14 +249,14 @@ _SHORT: dict[str, _Form] = {
     Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
     Code.QUEUE_CAPABILITY: lambda v: _("Queue limit: %(used_bare)s of %(limit)s used"),
     Code.QUEUE_DESERVED: lambda v: _("Queue share: %(used_bare)s of %(limit)s used"),
-    Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s uses more than its share"),
+    Code.QUEUE_OVERUSED: _overused,
     Code.OVERCOMMIT: lambda v: _("Admission: asks %(asked)s, room for %(free_bare)s"),
     Code.GANG_TOO_FEW_PODS: lambda v: _("%(placeable)s of %(needed)s pods of the gang exist"),
     Code.GANG_INCOMPLETE: _short_of_nodes,
     Code.NODES_INSUFFICIENT: _short_of_nodes,
     Code.NODES_REFUSED: _refused,
     Code.NODES_NONE: lambda v: _("There is no node"),
-    Code.POD_TOO_LARGE: lambda v: _("Impossible: a pod asks %(asked)s, the largest node has %(limit_bare)s"),
+    Code.POD_TOO_LARGE: _too_large,
     Code.RELEASING: lambda v: _("Waits for %(asked)s that others are releasing"),
     Code.GATED: lambda v: _("Its pods carry scheduling gates"),
 }
@@ -223,12 +265,12 @@ _LONG: dict[str, _Form] = {
         "Queue %(queue)s may use %(limit)s at most and uses %(used_bare)s; this job asks %(asked)s."
     ),
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
-    Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s already uses more than its share; others come first."),
+    Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
     Code.OVERCOMMIT: lambda v: _("The job asks %(asked)s; only %(free)s can be admitted now."),
     Code.GANG_TOO_FEW_PODS: lambda v: _("A gang needs %(needed)s pods; only %(placeable)s exist."),
     Code.GANG_INCOMPLETE: _needs_nodes,
     Code.NODES_INSUFFICIENT: _needs_nodes,
-    Code.POD_TOO_LARGE: lambda v: _("One pod asks %(asked)s, and the largest node has %(limit)s. It can never start."),
+    Code.POD_TOO_LARGE: _far_too_large,
     Code.RELEASING: lambda v: _("Enough is being released: %(asked)s. It starts when the pods there have stopped."),
 }
 _ADVICE: dict[str, _Form] = {
@@ -243,7 +285,7 @@ _ADVICE: dict[str, _Form] = {
     Code.NODES_INSUFFICIENT: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),
     Code.NODES_REFUSED: lambda v: _("Compare the job's selector and tolerations with the nodes' labels and taints."),
     Code.NODES_NONE: lambda v: _("Ask an administrator to add nodes."),
-    Code.POD_TOO_LARGE: lambda v: _("Ask for %(limit)s at most in each pod, and use more pods."),
+    Code.POD_TOO_LARGE: lambda v: _("Ask for less in each pod, and use more pods."),
     Code.RELEASING: lambda v: _("Nothing to do: it starts by itself."),
     Code.GATED: lambda v: _("Remove the scheduling gates when the job may start."),
 }

@@ -63,7 +63,7 @@ def verdict(**changes: Any) -> dict[str, Any]:
     """A gang short of H100s, or what `changes` make of it."""
     base: dict[str, Any] = {
         "stage": "node_fit", "code": "nodes.insufficient", "queue": "research-nlp", "task": "worker", "resource": GPU,
-        "asked": 64_000, "free": 40_000, "short": 24_000, "limit": 0, "needed": 8, "placeable": 5, "nodes": 32,
+        "asked": 8000, "free": 5000, "short": 3000, "limit": 0, "needed": 8, "placeable": 5, "nodes": 32,
         "rejected": {"selector": 16, f"insufficient:{GPU}": 9, "cordoned": 2},
     }  # fmt: skip
     return base | changes

@@ -105,8 +105,8 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     expect(page.locator("[data-why]")).to_be_visible()
     expect(page.locator(".ba-pod.no")).to_have_count(2)
 
-    change(job, verdict=make.verdict(short=8000, placeable=7))
-    expect(page.locator('[data-sum="short"]')).to_have_text("8")
+    change(job, verdict=make.verdict(short=1000, free=7000, placeable=7))
+    expect(page.locator('[data-sum="short"]')).to_have_text("1")
     expect(page.locator(".ba-gang .no")).to_have_count(1)
 
     for pod in pods:

@@ -10,8 +10,8 @@ from scheduler.framework.explain import Code, Stage, Verdict
 
 GPU = "nvidia.com/gpu"
 FULL = Verdict(
-    stage=Stage.NODE_FIT, code=Code.NODES_INSUFFICIENT, queue="lab", task="worker", resource=GPU, asked=64_000, free=40_000,
-    short=24_000, limit=80_000, needed=8, placeable=5, nodes=32, rejected={"selector": 16, f"insufficient:{GPU}": 9},
+    stage=Stage.NODE_FIT, code=Code.NODES_INSUFFICIENT, queue="lab", task="worker", resource=GPU, asked=8000, free=5000,
+    short=3000, limit=80_000, needed=8, placeable=5, nodes=32, rejected={"selector": 16, f"insufficient:{GPU}": 9},
 )  # fmt: skip
 
 
@@ -31,8 +31,9 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "Short by 24 GPUs: 5 of 8 pods fit"),
-        ({"needed": 1, "asked": 8000, "short": 1000}, "Short by 1 GPU: no node has 8 GPUs free"),
+        ({}, "5 of 8 pods fit; the next asks 8 GPUs, the best node has 5"),
+        ({"needed": 1}, "Its pod asks 8 GPUs, the best node has 5 free"),
+        ({"short": 0}, "5 of 8 pods fit"),
         ({"code": "queue.closed"}, "Queue lab is closed"),
         ({"code": "queue.capability", "free": 16_000}, "Queue limit: 64 of 80 GPUs used"),
         ({"code": "overcommit", "resource": "cpu", "asked": 1_536_000, "free": 1500}, "Admission: asks 1,536 CPUs, room for 1.5"),
@@ -41,8 +42,11 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
             "Admission: asks 3 TiB of memory, room for 512 MiB",
         ),
         ({"code": "gang.too_few_pods", "placeable": 3}, "3 of 8 pods of the gang exist"),
-        ({"code": "nodes.refused", "nodes": 1}, "The only node refuses it"),
-        ({"code": "nodes.refused"}, "All 32 nodes refuse it"),
+        ({"code": "nodes.refused", "nodes": 1, "rejected": {}}, "The only node refuses it"),
+        ({"code": "nodes.refused", "rejected": {}}, "All 32 nodes refuse it"),
+        ({"code": "nodes.refused"}, "No node takes it. Most common cause: Labels do not match the selector"),
+        ({"code": "nodes.refused", "resource": "corpus", "rejected": {"volume_claim": 32}}, "Volume claim corpus does not exist"),
+        ({"code": "pod.too_large", "short": 0}, "Impossible: no node has all that a pod asks"),
         ({"code": "pod.too_large", "asked": 12_000, "limit": 8000}, "Impossible: a pod asks 12 GPUs, the largest node has 8"),
     ],
 )
@@ -51,8 +55,12 @@ def test_sentences_carry_the_numbers(changes: dict, expected: str):
 
 
 def test_the_model_is_named_where_it_is_known():
-    assert reasons.say(of(), "NVIDIA-H100-80GB-HBM3") == "Short by 24 H100: 5 of 8 pods fit"
-    assert [figure.label for figure in reasons.numbers(of(), "NVIDIA-H100-80GB-HBM3")] == ["H100 asked", "free for it", "short"]
+    assert reasons.say(of(), "NVIDIA-H100-80GB-HBM3") == "5 of 8 pods fit; the next asks 8 H100, the best node has 5"
+    assert [figure.label for figure in reasons.numbers(of(), "NVIDIA-H100-80GB-HBM3")] == [
+        "H100 for one pod",
+        "free on the best node",
+        "short",
+    ]
 
 
 def test_sentence_answers_in_every_language():
@@ -67,7 +75,7 @@ def test_an_unknown_code_is_said_by_its_stage():
 
 
 def test_a_verdict_of_an_older_scheduler_may_lack_keys():
-    assert reasons.say({"code": "nodes.insufficient", "stage": "node_fit"}) == "0 of 0 pods fit"
+    assert reasons.say({"code": "nodes.insufficient", "stage": "node_fit"}) == "No node has all that its pod asks"
     assert reasons.numbers({"code": "nodes.none"}) == []
     assert reasons.rejections({}) == []
     assert reasons.steps({"stage": "moon"})

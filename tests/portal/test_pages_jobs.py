@@ -208,7 +208,7 @@ async def test_export_holds_the_filtered_rows_and_no_formulas(async_client, make
     assert response["Content-Type"].startswith("text/csv")
     found = list(csv.DictReader(io.StringIO((await _text(response)).removeprefix("\ufeff"))))
     assert [(row["name"], row["owner"], row["why"]) for row in found] == [
-        ("keep", "'=cmd()", "Short by 24 H100: 5 of 8 pods fit")
+        ("keep", "'=cmd()", "5 of 8 pods fit; the next asks 8 H100, the best node has 5")
     ]
 
 
@@ -217,8 +217,8 @@ def test_job_page_says_why_it_waits_with_its_numbers(client: Client, ada):
     make.save([job])
     html = client.get(reverse("jobs:detail", args=(job.uid,))).content.decode()
     assert "Needs room for 8 pods at once; 5 fit now." in html
-    assert "Short by 24 H100." in html
-    for number, label in (("64", "H100 asked"), ("40", "free for it"), ("24", "short")):
+    assert "The best node is short by 3 H100." in html
+    for number, label in (("8", "H100 for one pod"), ("5", "free on the best node"), ("3", "short")):
         assert re.search(rf'>{number}</div><div class="l">{label}</div>', html)
     assert html.count('<i class="no">') == 3
     assert "27 of 32 nodes rejected" in html
