@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.topology import gpu
+from scheduler.topology.gpu import best_set
+from scheduler.topology.nodes import of_node
 
 
 def choose_gpus(node: Mapping[str, Any], free: int, count: int) -> Sequence[int]:
     """Indices of the best `count` of the free GPUs (a mask); fewer when there are fewer."""
-    del node
-    return gpu.best_set(gpu.LinkMatrix.unknown(free.bit_length()), free, min(count, free.bit_count()))
+    return best_set(of_node(node, free.bit_length()), free, min(count, free.bit_count()))
