@@ -198,7 +198,9 @@ CONTENT_SECURITY_POLICY = {
 
 ASGI_APPLICATION = "portal.asgi.application"
 if "REDIS_URL" in os.environ:
-    _layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [os.environ["REDIS_URL"]]}}
+    # The layer waits for messages in calls of five seconds, which the client's own time-out must not cut short.
+    _host = {"address": os.environ["REDIS_URL"], "socket_timeout": 30}
+    _layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [_host]}}
 else:
     _layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 CHANNEL_LAYERS = {"default": _layer}

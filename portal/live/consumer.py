@@ -25,6 +25,8 @@ MISTAKES = 20
 class LiveConsumer(AsyncWebsocketConsumer):
     """Takes `subscribe`, `unsubscribe` and `ping`; sends what its topics say. Nobody signed in: closed with 4401."""
 
+    channel_layer_alias = ""  # no channel of its own: the hub hears for all
+
     async def connect(self) -> None:
         self.user: Any = None
         self._tasks: list[asyncio.Task[None]] = []

@@ -121,7 +121,7 @@ class Hub:
         while True:
             try:
                 layer = get_channel_layer()
-                channel = await layer.new_channel("live")
+                channel = await layer.new_channel()
                 await layer.group_add(GROUP, channel)
                 self._heard.set()
                 pause = 0.1
@@ -144,7 +144,8 @@ class Hub:
                 else:
                     await layer.group_add(GROUP, channel)
         finally:
-            receiving.cancel()
+            receiving.cancel()  # and waited for: the layer counts who receives
+            await asyncio.gather(receiving, return_exceptions=True)
 
     def _take(self, notice: dict[str, Any]) -> None:
         publisher, number = notice["publisher"], notice["number"]
@@ -203,8 +204,10 @@ class Hub:
 
     async def stop(self) -> None:
         """End its tasks and threads (the server is going down, or a test is over)."""
-        for task in [*self._tasks, *([self._listener] if self._listener else [])]:
+        tasks = [*self._tasks, *([self._listener] if self._listener else [])]
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._feeds.clear()
         together = threading.Barrier(WORKERS)
 

@@ -12,6 +12,7 @@ from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.db import connections
 from django.test import Client
 
 from cluster.access import policy
@@ -95,7 +96,7 @@ async def open_page(transactional_db) -> AsyncIterator[Callable[..., Any]]:
         await page.disconnect()
     publisher.attach(None)
     await hub().stop()
-    await database_sync_to_async(lambda: None)()
+    await database_sync_to_async(connections.close_all)()
 
 
 @database_sync_to_async

@@ -28,6 +28,7 @@ async def ada(make_user):
 
 
 async def subscribed(open_page, user, topic, **more):
+    await asyncio.sleep(2 * GATHER)  # what was made before is told before
     page = await open_page(user)
     assert await page.connect()
     await page.ask(topic=topic, **more)
@@ -74,7 +75,6 @@ async def test_many_changes_in_a_moment_are_one_delta_with_the_last_state(open_p
 
 async def test_a_page_that_was_away_gets_what_it_missed(open_page, ada):
     await jobs(make.job("a"), make.job("b"))
-    await asyncio.sleep(2 * GATHER)
     page, first = await subscribed(open_page, ada, "jobs", uids=["uid-a", "uid-b"], seq=None)
     other, _ = await subscribed(open_page, ada, "jobs", uids=[], seq=None)
     await page.disconnect()
@@ -105,7 +105,6 @@ async def test_a_lost_notice_is_noticed_and_made_good(open_page, ada):
 async def test_one_jobs_page_hears_only_what_changed_of_its_pods(open_page, ada):
     await jobs(make.job())
     await pods(make.pod("w-0"), make.pod("w-1"))
-    await asyncio.sleep(2 * GATHER)
     page, first = await subscribed(open_page, ada, "job:uid-train")
     assert {pod["name"] for pod in first["pods"]} == {"w-0", "w-1"}
     await pods(make.pod("w-1", version=2, phase="Running"))
@@ -118,7 +117,6 @@ async def test_one_jobs_page_hears_only_what_changed_of_its_pods(open_page, ada)
 async def test_queues_and_gpus_are_told_by_name(open_page, ada):
     await database_sync_to_async(project_queues)(Batch([make.queue()]))
     await database_sync_to_async(project_nodes)(Batch([make.node(gpus=4)]))
-    await asyncio.sleep(2 * GATHER)
     page, first = await subscribed(open_page, ada, "queues")
     assert [row["name"] for row in first["changed"]] == ["default"]
     await page.ask(topic="topology")
