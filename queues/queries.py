@@ -15,6 +15,7 @@ from cluster.access import policy
 from cluster.display import amount, is_gpu
 from cluster.models import Event, Node
 from queues.models import Queue, QueueSample
+from queues.rows import queue_row
 
 ROOT = "root"
 FIRST = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory")
@@ -163,6 +164,15 @@ def _loops(row: Queue, by_name: Mapping[str, Queue]) -> bool:
     return False
 
 
+def tree_json(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) -> dict[str, Any]:
+    """What the live tree computes its bars from, when a queue's figures change."""
+    return {
+        "resources": list(shown),
+        "total": {name: total.get(name, 0) for name in shown},
+        "queues": [queue_row(row) for row in rows],
+    }
+
+
 def _bar(queue: Queue, resource: str, below: Sequence[Bar], total: Mapping[str, int]) -> Bar:
     def at_least(own: int, part: str) -> int:
         return max(own, sum(getattr(bar, part) for bar in below))
@@ -175,7 +185,7 @@ def _bar(queue: Queue, resource: str, below: Sequence[Bar], total: Mapping[str, 
         queue=queue.name,
         resource=resource,
         guarantee=at_least(queue.guarantee.get(resource, 0), "guarantee") if root else queue.guarantee.get(resource, 0),
-        deserved=total.get(resource, 0) if root else int(deserved),
+        deserved=total.get(resource, 0) if root else int(deserved) or sum(bar.deserved for bar in below),
         allocated=allocated,
         admitted=allocated + waiting,
         request=at_least(queue.share_request.get(resource, 0), "request"),

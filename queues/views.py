@@ -43,6 +43,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
         "chosen": chosen if chosen in names else "",
         "drawn": drawn,
         "history": history,
+        "live": queries.tree_json(rows, shown, total),
         "chart": history.as_json() | {"capacity": total.get(drawn, 0) / queries.divisor(drawn), "others": _("others")},
         "window": window,
         "windows": queries.WINDOWS,

@@ -33,7 +33,7 @@ if (box) {
       markLine: stacked && index === 0 && data.capacity ? {
         silent: true, symbol: "none", animation: false,
         lineStyle: { color: css("--ba-ink"), type: "solid", width: 1 },
-        label: { formatter: `${box.dataset.capacityWord} ${number.format(data.capacity)}${unit ? ` ${unit}` : ""}`, position: "insideStartTop", color: css("--ba-ink"), fontWeight: 600, fontSize: 11 },
+        label: { formatter: `${box.dataset.capacityWord} ${number.format(data.capacity)}${unit ? ` ${unit}` : ""}`, position: "insideEndTop", color: css("--ba-ink"), fontWeight: 600, fontSize: 11 },
         data: [{ yAxis: data.capacity }],
       } : undefined,
     };
@@ -44,7 +44,7 @@ if (box) {
     chart.setOption({
       animation: false,
       textStyle: font,
-      grid: { left: 8, right: 12, top: 34, bottom: 6, containLabel: true },
+      grid: { left: 8, right: 12, top: 46, bottom: 6, containLabel: true },
       legend: { top: 0, left: 0, itemWidth: 14, itemHeight: 8, icon: "rect", textStyle: { ...font, color: css("--ba-ink2") } },
       tooltip: {
         trigger: "axis", backgroundColor: css("--ba-raise"), borderWidth: 0, textStyle: { ...font, color: css("--ba-ink") },

@@ -15,6 +15,7 @@ from cluster.models import Node
 from cluster.projection import notify
 from jobs.choices import PodPhase
 from jobs.models import Pod
+from queues.models import Queue
 from tests import fleet_rows
 from tests.browser.conftest import NODE_MODULES, Server
 
@@ -99,9 +100,9 @@ def test_what_is_typed_in_the_yaml_reaches_the_form_and_the_other_way(
     sign_in()
     page.goto(f"{server.url}/submit/?shape=gang")
     ready(page)
-    page.get_by_text("minAvailable").click()
+    page.locator(".cm-content").get_by_text("minAvailable", exact=True).click()
     page.keyboard.press("Home")
-    page.keyboard.type("priorityClassName: ''  # mine\n  ")
+    page.keyboard.type("priorityClassName: ''  # mine\n")
     expect(page.locator("#check")).not_to_contain_text("to mend")
     page.locator("#f-min_available").fill("3")
     expect(page.locator("#yaml")).to_have_value(_containing("minAvailable: 3"))
@@ -122,7 +123,9 @@ def test_tasks_come_and_go_without_a_reload(page: Page, server: Server, sign_in:
     assert page.evaluate("window.here") is True
 
 
-def test_the_heatmap_draws_answers_keys_and_leads_to_the_job(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+def test_the_heatmap_draws_answers_keys_and_leads_to_the_job(
+    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster
+):
     sign_in()
     page.goto(f"{server.url}/gpus/?node=")
     canvas = page.locator("#hm canvas").first
@@ -183,11 +186,11 @@ def test_the_queue_tree_walks_and_folds_by_keys(page: Page, server: Server, sign
     rows.first.focus()
     page.keyboard.press("ArrowDown")
     expect(rows.nth(1)).to_be_focused()
-    page.locator("tr[data-uid=research]").focus()
+    page.locator("tr[data-queue=research]").focus()
     page.keyboard.press("ArrowLeft")
-    expect(page.locator("tr[data-uid=nlp]")).to_be_hidden()
+    expect(page.locator("tr[data-queue=nlp]")).to_be_hidden()
     page.keyboard.press("ArrowRight")
-    expect(page.locator("tr[data-uid=nlp]")).to_be_visible()
+    expect(page.locator("tr[data-queue=nlp]")).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/queues/research/")
     expect(page.locator("#shares canvas")).to_be_visible()
@@ -204,13 +207,43 @@ def test_the_pages_have_no_serious_fault_for_assistive_technology(
     page.context.add_cookies([{"name": "theme", "value": theme, "url": server.url}])
     node = Node.objects.filter(gpu_count__gt=0).first()
     faults = {}
-    paths = ("/submit/", "/gpus/", "/gpus/?view=table", "/nodes/", f"/nodes/{node.name}/", "/queues/", "/queues/prod/", "/queues/prod/edit/")
+    paths = (
+        "/submit/",
+        "/gpus/",
+        "/gpus/?view=table",
+        "/nodes/",
+        f"/nodes/{node.name}/",
+        "/queues/",
+        "/queues/prod/",
+        "/queues/prod/edit/",
+    )
     for path in paths:
         page.goto(server.url + path)
         time.sleep(0.4)
         page.evaluate(AXE.read_text())
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        serious = [(each["id"], [node["html"][:120] for node in each["nodes"]][:3]) for each in found if each["impact"] in ("serious", "critical")]
+        serious = [
+            (each["id"], [node["html"][:120] for node in each["nodes"]][:3])
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
         if serious:
             faults[path] = serious
     assert faults == {}
+
+
+def test_a_queues_figures_change_where_they_stand_and_in_its_parents(
+    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster
+):
+    sign_in()
+    page.goto(f"{server.url}/queues/?resource=nvidia.com/gpu")
+    expect(page.locator("[data-live-link] .ba-dot")).to_have_attribute("data-live", "on")
+    figure = page.locator("tr[data-queue=nlp] [data-part=allocated]")
+    above = page.locator("tr[data-queue=research] [data-part=allocated]")
+    queue = Queue.objects.get(name="nlp")
+    others = int(above.inner_text()) - int(figure.inner_text())
+    queue.share_allocated = {fleet_rows.GPU: 77_000}
+    queue.save()
+    notify("queues", ["nlp"])
+    expect(figure).to_have_text("77")
+    expect(above).to_have_text(str(others + 77))

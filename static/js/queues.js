@@ -1,0 +1,120 @@
+// The queue tree, live: what changed is added up over the tree again and put into the bars; nothing else moves.
+import { subscribe } from "./live.js";
+import { numberWords } from "./words.js";
+
+const holder = document.getElementById("tree-data");
+if (holder) {
+  const { resources, total, queues } = JSON.parse(holder.textContent);
+  const rows = new Map(queues.map((queue) => [queue.name, queue]));
+  const lines = [...document.querySelectorAll("[data-tree] tbody tr")];
+  const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+  // the order and depth of the lines say who is below whom, as the server placed them
+  const tree = lines.map((line) => ({ line, name: line.dataset.queue, depth: Number(line.dataset.depth), below: [] }));
+  tree.forEach((node, at) => {
+    for (let above = at - 1; above >= 0; above -= 1) {
+      if (tree[above].depth < node.depth) {
+        tree[above].below.push(node);
+        break;
+      }
+    }
+  });
+
+  subscribe("queues", {
+    onMessage(message) {
+      for (const row of message.changed ?? []) if (rows.has(row.name)) rows.set(row.name, row);
+      if (message.changed?.length) draw();
+    },
+  });
+
+  function draw() {
+    for (const node of [...tree].reverse()) measure(node);
+    const scales = new Map();
+    for (const node of tree) {
+      node.bars.forEach((bar, at) => {
+        const key = `${node.depth} ${at}`;
+        scales.set(key, Math.max(scales.get(key) ?? 0, bar.guarantee, bar.deserved, bar.admitted, bar.capability ?? 0));
+      });
+    }
+    for (const node of tree) {
+      const shares = node.line.querySelectorAll(".ba-share");
+      node.bars.forEach((bar, at) => paint(node, shares[at], bar, scales.get(`${node.depth} ${at}`), resources[at]));
+      put(node.line.querySelector("[data-part=running]"), node.running || "–");
+      put(node.line.querySelector("[data-part=waiting]"), node.waiting || "–");
+    }
+  }
+
+  function measure(node) {
+    const row = rows.get(node.name);
+    const root = node.name === "root";
+    const sum = (part) => node.below.reduce((all, child) => all + child[part], 0);
+    node.running = row.groups_running + sum("running");
+    node.waiting = row.groups_pending + row.groups_inqueue + sum("waiting");
+    node.bars = resources.map((name, at) => {
+      const children = (part) => node.below.reduce((all, { bars }) => all + bars[at][part], 0);
+      const allocated = Math.max(row.allocated[name] ?? 0, children("allocated"));
+      const admitted = allocated + Math.max(row.inqueue[name] ?? 0, children("admitted") - children("allocated"));
+      const guarantee = row.guarantee[name] ?? 0;
+      return {
+        allocated, admitted,
+        guarantee: root ? Math.max(guarantee, children("guarantee")) : guarantee,
+        deserved: root ? total[name] : (row.deserved[name] ?? row.deserved_spec[name] ?? 0) || children("deserved"),
+        request: Math.max(row.request[name] ?? 0, children("request")),
+        capability: root ? total[name] : row.capability[name],
+      };
+    });
+  }
+
+  function paint(node, share, bar, scale, resource) {
+    const full = scale || 1;
+    const width = (value) => `${Math.min(100, (100 * value) / full).toFixed(2)}%`;
+    const parts = { cap: bar.capability ?? full, gua: bar.guarantee, des: bar.deserved, alc: bar.allocated, adm: bar.admitted };
+    for (const [name, value] of Object.entries(parts)) share.style.setProperty(`--${name}`, width(value));
+    share.querySelector(".bor").hidden = !(bar.deserved && bar.allocated > bar.deserved);
+    share.querySelector(".adm").hidden = bar.admitted <= bar.allocated;
+    share.querySelector(".gua").hidden = !bar.guarantee;
+    share.querySelector(".des").hidden = !bar.deserved;
+    const figures = share.parentElement.querySelector(".n");
+    if (figures) {
+      const key = `${bar.allocated}/${bar.deserved}`;
+      if (figures.dataset.key === key) return;
+      const first = figures.dataset.key === undefined;
+      figures.dataset.key = key;
+      const bold = document.createElement("b");
+      bold.append(...amount(bar.allocated, resource));
+      const before = figures.textContent;
+      figures.replaceChildren(...(bar.allocated || bar.deserved ? [bold, "/", ...amount(bar.deserved, resource)] : ["–"]));
+      if (!first || before !== figures.textContent) flash(figures.closest("td"));
+      return;
+    }
+    for (const part of ["deserved", "allocated", "admitted", "request"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+  }
+
+  function put(place, content) {
+    const parts = Array.isArray(content) ? content : [String(content)];
+    const text = parts.map((part) => part.textContent ?? part).join("");
+    if (place.textContent === text) return;
+    place.replaceChildren(...parts);
+    flash(place.closest("td"));
+  }
+
+  function flash(cell) {
+    cell.removeAttribute("data-changed");
+    requestAnimationFrame(() => cell.setAttribute("data-changed", ""));
+  }
+
+  /** As the server writes it: number, and unit set small. */
+  function amount(units, resource) {
+    if (!["memory", "ephemeral-storage"].includes(resource)) return [numberWords(resource === "pods" ? units : units / 1000)];
+    let value = units;
+    let step = 0;
+    while (Math.abs(value) >= 1024 && step < BYTES.length - 1) {
+      value /= 1024;
+      step += 1;
+    }
+    const unit = document.createElement("span");
+    unit.className = "u";
+    unit.textContent = BYTES[step];
+    return [numberWords(value), unit];
+  }
+}
