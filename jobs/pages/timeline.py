@@ -121,6 +121,8 @@ def _phases(job: Job, changes: Sequence[PhaseChange], axis: _Axis, over: datetim
     steps: list[tuple[str, str, datetime]] = []
     for change in changes:
         state = state_of(change.phase, change.group_phase)
+        if state == "pending" and change.group_phase == GroupPhase.RUNNING:
+            state = "inqueue"  # placed, and its pods are starting
         if not steps or steps[-1][0] != state or steps[-1][1] != change.phase:
             steps.append((state, change.phase, change.at))
     if not steps:

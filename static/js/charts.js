@@ -14,6 +14,14 @@ export function draw(element, option) {
   return { chart, update };
 }
 
+/** A tick of the time axis: whole minutes without seconds, midnight as the day. */
+function clock(at) {
+  const time = new Date(at);
+  if (time.getHours() + time.getMinutes() + time.getSeconds() === 0) return time.toLocaleDateString(language, { month: "short", day: "numeric" });
+  const seconds = time.getSeconds() ? { second: "2-digit" } : {};
+  return time.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hour12: false, ...seconds });
+}
+
 /** Axis, grid and tooltip that every chart over time shares. */
 export function overTime() {
   const text = { color: token("--ba-ink3"), fontSize: 11, fontFamily: token("--ba-font") };
@@ -34,7 +42,7 @@ export function overTime() {
       type: "time",
       axisLine: { lineStyle: { color: token("--ba-line2") } },
       axisTick: { show: false },
-      axisLabel: { ...text, hideOverlap: true, formatter: (at) => new Date(at).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hour12: false }) },
+      axisLabel: { ...text, hideOverlap: true, formatter: clock },
       splitLine: { show: false },
     },
     yAxis: { type: "value", min: 0, axisLabel: { ...text, formatter: numberWords }, splitLine: { lineStyle: { color: token("--ba-line") } } },

@@ -16,7 +16,7 @@ let chart = null;
 function nice(highest) {
   const step = 10 ** Math.floor(Math.log10(Math.max(1, highest)));
   const unit = [step / 5, step / 2, step].find((part) => highest / part <= 6) ?? step;
-  return Math.ceil((highest * 1.02) / unit) * unit;
+  return Math.ceil((highest * 1.06) / unit) * unit;
 }
 
 function option() {

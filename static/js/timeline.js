@@ -47,7 +47,7 @@ export function append(changes) {
     const at = Date.parse(change.at) / 1000;
     const last = [...lane.querySelectorAll(".tl-bar")].at(-1);
     if (last && at <= Number(last.dataset.from)) continue;
-    const mark = change.phase === "Pending" ? (change.group_phase === "Inqueue" ? "inqueue" : "pending") : (marks[change.phase] ?? "terminating");
+    const mark = change.phase === "Pending" ? (["Inqueue", "Running"].includes(change.group_phase) ? "inqueue" : "pending") : (marks[change.phase] ?? "terminating");
     if (last && last.dataset.st === mark && last.dataset.phase === change.phase) continue;
     if (last && last.dataset.to === undefined) last.dataset.to = at;
     const bar = document.createElement("i");
