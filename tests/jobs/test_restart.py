@@ -89,6 +89,25 @@ def test_a_command_survives_death_at_any_write_and_is_carried_out_once(action, e
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the write", "after the write"])
+def test_resuming_spares_what_has_finished_whenever_the_controller_dies(after):
+    for at in range(1, 60):
+        world = World()
+        world.started(job("train", task(replicas=3)))
+        world.end("train-worker-0")
+        world.command("AbortJob")
+        world.turn()
+        finished = world.pod("train-worker-0")["metadata"]["uid"]
+        assert world.phase() == "Aborted"
+        world.command("ResumeJob")
+        died = dies_once(world, at, after)
+        assert (world.phase(), world.status()["running"], world.status()["succeeded"]) == ("Running", 2, 1)
+        assert world.pod("train-worker-0")["metadata"]["uid"] == finished, f"after dying at write {at}"
+        if not died:
+            break
+    assert at > 5
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the write", "after the write"])
 def test_a_new_job_survives_death_at_any_write(after):
     deaths = 0
     for at in range(1, 60):
