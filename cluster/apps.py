@@ -7,3 +7,11 @@ class ClusterConfig(AppConfig):
     name = "cluster"
     verbose_name = "Cluster"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register what is asked of the cluster's own kinds before a cluster keeps them."""
+        from cluster.admission import admission
+        from cluster.rules import RULES
+
+        for kind, rules in RULES.items():
+            admission.register(kind, rules)

@@ -86,7 +86,7 @@ class Kubelet:
         """Take in what happened and do what is due by now; how many changes were written."""
         for event in self._watch.drain():
             self._take(event)
-        written = self._nodes.heartbeat()
+        written = self._nodes.heartbeat() + self._nodes.forget_events()
         now = self._clock.now()
         statuses: list[_Planned] = []
         stopped: list[_Tracked] = []

@@ -11,6 +11,8 @@ from cluster.port import Obj, WatchEvent
 HEARTBEAT_SECONDS = 300.0
 SHORTEST_REAL_HEARTBEAT = 30.0
 GIVE_UP_SECONDS = 300.0
+EVENT_SECONDS = 3600.0
+EVENT_SWEEP_SECONDS = 60.0
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
@@ -22,6 +24,7 @@ class NodeKeeper:
         self._nodes: dict[str, Obj] = {}
         self._gone: dict[str, float] = {}
         self._next_heartbeat = clock.now() + self._interval()
+        self._next_sweep = clock.now()
 
     def take(self, event: WatchEvent) -> bool:
         """Follow a node's change; True when its pods are concerned."""
@@ -64,6 +67,14 @@ class NodeKeeper:
         self._next_heartbeat = now + self._interval()
         beats = [StatusWrite("", node, beat) for node, obj in self._nodes.items() if (beat := _beat(obj, now))]
         return len(self._cluster.patch_status_many(NODE, beats)) if beats else 0
+
+    def forget_events(self) -> int:
+        """Once a minute, let go the events of more than an hour ago."""
+        now = self._clock.now()
+        if now < self._next_sweep:
+            return 0
+        self._next_sweep = now + EVENT_SWEEP_SECONDS
+        return self._cluster.forget_events(now - EVENT_SECONDS)
 
     def _interval(self) -> float:
         """Cluster seconds between heartbeats: five minutes, more where time runs so fast that these would be busy."""

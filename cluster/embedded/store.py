@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import random as randomness
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from cluster.embedded.pods import Pods
 from cluster.embedded.watch import StoreWatch
 from cluster.embedded.writes import Writes, check_preconditions, metadata_of, private
 from cluster.errors import ApiError, BadRequest, Expired, Forbidden, NotFound
-from cluster.kinds import NAMESPACE, POD, Kind
+from cluster.kinds import EVENT, NAMESPACE, POD, Kind
+from cluster.objects import parse_time
 from cluster.port import Binding, Obj, Outcome, Page, PatchType, Propagation
 from cluster.selectors import FieldSelector, Selector, parse_field_selector, parse_selector
 
@@ -238,6 +240,14 @@ class EmbeddedCluster:
         check_preconditions(POD, pod, uid, "")
         self._deletion.ask(POD, pod, grace=0)
 
+    def forget_events(self, before: float) -> int:
+        """Delete the Events that were last seen before an instant, as an API server does after an hour; how many went."""
+        with self._journal.writing():
+            old = [event for event in self._memory.all(EVENT).values() if _last_seen(event) < before]
+            for event in old:
+                self._deletion.ask(EVENT, event)
+        return len(old)
+
     def _many(self, writes: Iterable[tuple[str, str, Callable[[], object]]]) -> Outcomes:
         """Writes in one step of the journal, each (namespace, name, what to do); the refusal of one stops no other."""
         outcomes = []
@@ -279,6 +289,15 @@ def _selectors(kind: Kind, labels: str, fields: str) -> tuple[Selector, FieldSel
         return parse_selector(labels), parse_field_selector(fields, selectable(kind))
     except ValueError as error:
         raise BadRequest(str(error)) from None
+
+
+def _last_seen(event: Obj) -> float:
+    """When an Event was last seen; one whose stamps cannot be read counts from its creation."""
+    for text in (event.get("lastTimestamp"), event.get("eventTime"), event["metadata"]["creationTimestamp"]):
+        if isinstance(text, str):
+            with contextlib.suppress(ValueError):
+                return parse_time(text)
+    return 0.0
 
 
 def _write_token(version: int, key: tuple[str, str]) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
 
+from cluster.admission import Admission
 from cluster.clock import ManualClock
-from cluster.embedded.fates import Timing
+from cluster.embedded.fates import INSTANT, Timing
 from cluster.embedded.kubelet import Kubelet
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import NotFound
 from cluster.kinds import EVENT, NODE, POD
+from cluster.objects import stamp
 from cluster.port import Binding, Obj
 
 EXACT = Timing(start=(2, 2), run=(10, 10), stop=(1, 1))
@@ -225,3 +229,32 @@ def test_logs_follow_from_the_containers_times(cluster: EmbeddedCluster, kubelet
     assert list(cluster.logs("default", "p", tail=1)) == lines[-1:]
     with pytest.raises(NotFound, match="no container 'side'"):
         cluster.logs("default", "p", "side")
+
+
+def test_events_are_forgotten_after_an_hour(cluster: EmbeddedCluster, kubelet: Kubelet, clock: ManualClock) -> None:
+    about = {"kind": "Pod", "name": "p", "namespace": "default", "uid": "x"}
+    for name, seen in (("old", clock.now()), ("new", clock.now() + 3000)):
+        cluster.create(EVENT, {"metadata": {"name": name}, "involvedObject": about, "lastTimestamp": stamp(seen)})
+    advance(kubelet, clock, 3590)
+    assert len(cluster.list(EVENT).items) == 2
+    advance(kubelet, clock, 100)
+    assert [event["metadata"]["name"] for event in cluster.list(EVENT).items] == ["new"]
+
+
+def test_the_kubelet_serves_live_in_a_thread_until_it_is_told_to_stop() -> None:
+    cluster = EmbeddedCluster(admission=Admission())
+    kubelet = Kubelet(cluster, timing=INSTANT)
+    stop = threading.Event()
+    thread = threading.Thread(target=kubelet.run, args=(stop,))
+    thread.start()
+    watch = cluster.watch([POD])
+    make_pod(cluster, duration="50ms")
+    until, phases = time.monotonic() + 10, []
+    while "Succeeded" not in phases and time.monotonic() < until:
+        event = watch.get(1)
+        if event and event.object:
+            phases.append(event.object["status"]["phase"])
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert [phase for number, phase in enumerate(phases) if phase not in phases[:number]] == ["Pending", "Running", "Succeeded"]

@@ -1,0 +1,203 @@
+"""Admission of what belongs to the cluster itself: Node, HyperNode, ConfigMap, and what may change in a Pod.
+
+The shapes are as far as Basalt reads these kinds; everything else in them passes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from cluster.admission import Request, Rules
+from cluster.errors import FieldError
+from cluster.faults import Count, Faults, Meta, Resources, Shape, Texts, check_shape, pointer, prune
+from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, POD, Kind
+from cluster.objects import GPU_TOPOLOGY, GPU_UNHEALTHY
+from cluster.quantities import to_units
+from cluster.topology import TopologyError, parse_topology
+
+_INDICES = re.compile(r"([0-9]{1,4}(,[0-9]{1,4})*)?")
+_SELECTORS = ("exactMatch", "regexMatch", "labelMatch")
+_LONGEST_PATTERN = 500
+
+
+class _Taint(Shape):
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class _NodeSpec(Shape):
+    unschedulable: bool = False
+    taints: list[_Taint] | None = None
+
+
+class _Condition(Shape):
+    type: str
+    status: Literal["True", "False", "Unknown"]
+
+
+class _NodeStatus(Shape):
+    capacity: Resources | None = None
+    allocatable: Resources | None = None
+    conditions: list[_Condition] | None = None
+
+
+class _Node(Shape):
+    metadata: Meta
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+class _ConfigMap(Shape):
+    metadata: Meta
+    data: Texts | None = None
+    binaryData: Texts | None = None
+
+
+class _Exact(Shape):
+    name: str
+
+
+class _Pattern(Shape):
+    pattern: str
+
+
+class _MemberSelector(Shape):
+    exactMatch: _Exact | None = None
+    regexMatch: _Pattern | None = None
+    labelMatch: dict[str, Any] | None = None
+
+
+class _Member(Shape):
+    type: Literal["Node", "HyperNode"]
+    selector: _MemberSelector
+
+
+class _HyperNodeSpec(Shape):
+    tier: Count
+    tierName: str = ""
+    members: list[_Member] | None = None
+
+
+class _HyperNode(Shape):
+    metadata: Meta
+    spec: _HyperNodeSpec
+
+
+class _Plain:
+    """Rules that default nothing and leave deletion alone."""
+
+    def default(self, request: Request) -> None:
+        """Nothing to fill in."""
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault of what is to be kept."""
+        return [] if request.operation == "DELETE" else self.check(request)
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Every fault."""
+        raise NotImplementedError
+
+
+class NodeRules(_Plain):
+    """Nodes: amounts that can be counted, sound taints, and GPU annotations that can be read."""
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then amounts and annotations."""
+        shape = check_shape(_Node, request.obj)
+        node = prune(request.obj, shape)
+        faults = Faults(shape)
+        for field in ("capacity", "allocatable"):
+            for resource, amount in ((node.get("status") or {}).get(field) or {}).items():
+                try:
+                    to_units(resource, amount)
+                except ValueError as error:
+                    faults.add(pointer("status", field, resource), str(error))
+        notes = (node.get("metadata") or {}).get("annotations") or {}
+        if GPU_TOPOLOGY in notes:
+            try:
+                parse_topology(notes[GPU_TOPOLOGY])
+            except TopologyError as error:
+                faults.add(pointer("metadata", "annotations", GPU_TOPOLOGY), str(error))
+        if not _INDICES.fullmatch(notes.get(GPU_UNHEALTHY, "")):
+            where = pointer("metadata", "annotations", GPU_UNHEALTHY)
+            faults.add(where, f"{notes[GPU_UNHEALTHY]!r} is no list of GPU indices: write them as '0,3'")
+        return faults
+
+
+class HyperNodeRules(_Plain):
+    """HyperNodes: members by exactly one selector, and domains only by their names."""
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then selectors."""
+        faults = Faults(check_shape(_HyperNode, request.obj))
+        if faults:
+            return faults
+        for index, member in enumerate((request.obj["spec"].get("members")) or ()):
+            self._check_member(member, pointer("spec", "members", index, "selector"), faults)
+        return faults
+
+    @staticmethod
+    def _check_member(member: dict[str, Any], where: str, faults: Faults) -> None:
+        given = [name for name in _SELECTORS if member["selector"].get(name) is not None]
+        if len(given) != 1:
+            faults.add(where, f"must have exactly one of {', '.join(_SELECTORS)}")
+        elif member["type"] == "HyperNode" and given != ["exactMatch"]:
+            faults.add(f"{where}/{given[0]}", "a member of type HyperNode is named by exactMatch")
+        elif given == ["regexMatch"]:
+            text = member["selector"]["regexMatch"]["pattern"]
+            try:
+                if len(text) > _LONGEST_PATTERN:
+                    raise re.error(f"longer than {_LONGEST_PATTERN} characters")
+                re.compile(text)
+            except re.error as error:
+                faults.add(f"{where}/regexMatch/pattern", f"is no regular expression: {error}")
+
+
+class ConfigMapRules(_Plain):
+    """ConfigMaps: text to text."""
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes."""
+        return check_shape(_ConfigMap, request.obj)
+
+
+class PodChangeRules(_Plain):
+    """What may change in a pod's spec once it is there, as in Kubernetes: little."""
+
+    def check(self, request: Request) -> list[FieldError]:
+        """On update only."""
+        if request.old is None:
+            return []
+        old, new = request.old.get("spec") or {}, request.obj.get("spec")
+        if not isinstance(new, dict):
+            return [FieldError("/spec", "is a mapping")]
+        changed = [field for field in sorted({*old, *new}) if _fixed(field, old.get(field)) != _fixed(field, new.get(field))]
+        faults = [
+            FieldError(pointer("spec", field), "cannot change: delete the pod and make another", "immutable") for field in changed
+        ]
+        kept = new.get("tolerations") or []
+        if any(toleration not in kept for toleration in old.get("tolerations") or ()):
+            faults.append(FieldError("/spec/tolerations", "can only be added to", "immutable"))
+        before = old.get("schedulingGates") or []
+        if any(gate not in before for gate in new.get("schedulingGates") or ()):
+            faults.append(FieldError("/spec/schedulingGates", "can only be taken away", "immutable"))
+        return faults
+
+
+def _fixed(field: str, value: Any) -> Any:
+    """The part of a field of a pod's spec that must stay."""
+    if field in ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds"):
+        return None
+    if field in ("containers", "initContainers") and isinstance(value, list):
+        return [{k: v for k, v in c.items() if k != "image"} if isinstance(c, dict) else c for c in value]
+    return value
+
+
+RULES: dict[Kind, Rules] = {
+    NODE: NodeRules(),
+    HYPER_NODE: HyperNodeRules(),
+    CONFIG_MAP: ConfigMapRules(),
+    POD: PodChangeRules(),
+}
