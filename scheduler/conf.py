@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from scheduler.framework import registry
+
 __all__ = ["DEFAULT", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "load"]
 
 DEFAULT = """\
@@ -150,8 +152,6 @@ class Configuration:
 
 def load(text: str = DEFAULT) -> Configuration:
     """Read and check a whole configuration. Raises ConfError with every fault."""
-    from scheduler.framework import registry  # the registry's members read `Arguments` from here
-
     registry.load_builtin()
     return _Reader().read(text)
 
@@ -224,8 +224,6 @@ class _Reader:
             return None
 
     def _actions(self, node: yaml.Node | None, root: yaml.Node) -> tuple[str, ...]:
-        from scheduler.framework import registry
-
         if node is None:
             self._fault(root, 'actions is missing: for example actions: "enqueue, allocate, backfill"')
             return ()
@@ -253,8 +251,6 @@ class _Reader:
         return tuple(tiers)
 
     def _plugin(self, node: yaml.Node, tier: int, seen: set[str]) -> PluginOption | None:
-        from scheduler.framework import registry
-
         fields = self._mapping(node, f"plugin of tier {tier}", {"name", "arguments", *SWITCHES})
         if "name" not in fields:
             self._fault(node, f"plugin of tier {tier} has no name")
@@ -291,8 +287,6 @@ class _Reader:
             self.faults.append(Fault(drf.line, message))
 
     def _configurations(self, node: yaml.Node | None) -> dict[str, Arguments]:
-        from scheduler.framework import registry
-
         found: dict[str, Arguments] = {}
         for entry in self._list(node, "configurations") if node is not None else ():
             fields = self._mapping(entry, "configuration of an action", {"name", "arguments"})
@@ -304,8 +298,6 @@ class _Reader:
 
     def _try_out(self, conf: Configuration) -> None:
         """Make every plugin and action once: their constructors check their arguments."""
-        from scheduler.framework import registry
-
         makers: list[tuple[Any, Arguments]] = [(registry.plugins[o.name], o.arguments) for o in conf.plugins()]
         makers += [(registry.actions[name], conf.action_arguments(name)) for name in conf.actions]
         for make, arguments in makers:

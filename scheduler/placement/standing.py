@@ -18,7 +18,8 @@ from scheduler.model.resources import Floats, Ints, Mask
 
 if TYPE_CHECKING:
     from scheduler.framework.plugin import Scale
-    from scheduler.framework.session import NodeScore, Predicate, Session
+    from scheduler.framework.registrations import NodeScore, Predicate
+    from scheduler.framework.session import Session
 
 NEVER = -np.inf
 
@@ -88,10 +89,10 @@ class Evaluator:
             found = self._standings[cls] = self._fresh(cls)
             return found
         changed = self.nodes.changed_since(found.position)
-        if changed is None or len(changed) * 4 > self.nodes.rows:
+        if changed is None or len(changed) > self.nodes.rows:
             found.views = self.views(found, Block(self.nodes))
         elif changed:
-            rows = np.unique(np.asarray(changed, np.intp)) if len(changed) > 1 else np.asarray(changed, np.intp)
+            rows = np.asarray(changed if len(changed) == 1 else list(set(changed)), np.intp)
             views = self.views(found, Block(self.nodes, rows))
             found.views.idle[rows], found.views.future[rows] = views.idle, views.future
             found.views.score[rows] = views.score

@@ -1,0 +1,225 @@
+"""What plugins may register with a session, and the switch of the configuration that governs each family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.framework import plugin as api
+from scheduler.framework.explain import Verdict
+from scheduler.framework.plugin import Answer, Handler, Vote
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.queues import QueueInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One check of nodes by class. `cause` counts refused nodes in verdicts. `static`: depends on static columns only.
+
+    `resolvable`: evicting pods may help, so preemption keeps the node.
+    """
+
+    cause: str
+    check: api.Check
+    static: bool
+    resolvable: bool
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPredicate:
+    """One check of nodes by task; asked only of tasks to which it `applies`."""
+
+    cause: str
+    check: api.TaskCheck
+    applies: Callable[[TaskInfo], bool]
+    resolvable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeScore:
+    """A separable score; `static`: depends on static columns only."""
+
+    score: api.Score
+    static: bool
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NormalisedScore:
+    """A separable raw value that is scaled by its extremes over the candidates."""
+
+    raw: api.Score
+    scale: api.Scale
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNodeScore:
+    """A score that depends on more than class and node."""
+
+    score: api.TaskScore
+    applies: Callable[[TaskInfo], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocatable:
+    """A limit on what a queue may take."""
+
+    room: api.Room
+    explain: api.Explain
+
+
+SWITCH_OF: dict[str, str | None] = {
+    "job_order": "enableJobOrder", "queue_order": "enableQueueOrder", "task_order": "enableTaskOrder",
+    "predicate": "enablePredicate", "task_predicate": "enablePredicate", "pre_predicate": "enablePredicate",
+    "node_score": "enableNodeOrder", "normalised_score": "enableNodeOrder", "task_score": "enableNodeOrder",
+    "overused": "enabledOverused", "allocatable": "enabledAllocatable", "preemptive": "enablePreemptive",
+    "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
+    "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
+    "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
+}  # fmt: skip
+"""Families of functions and the switch that governs each; None: a configured plugin always takes part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """When a job may be bound, and the least number of tasks that it lacks until then."""
+
+    check: Callable[[JobInfo], bool]
+    lacking: Callable[[JobInfo], int] | None
+
+
+class Registrations:
+    """What plugins may register. Every function is asked only while the plugin's switch for its family is on."""
+
+    def __init__(self) -> None:
+        self._by_family: dict[str, dict[str, list[Any]]] = {family: {} for family in SWITCH_OF}
+        self._on_allocate: list[Handler] = []
+        self._on_deallocate: list[Handler] = []
+
+    def _add(self, family: str, plugin: str, item: Any) -> None:
+        self._by_family[family].setdefault(plugin, []).append(item)
+
+    # -- orders: smaller keys first; tiers join them into one tuple ----------------------------------------------------
+
+    def add_job_order(self, plugin: str, key: api.JobKey) -> None:
+        """Order of jobs in a queue. The key may change only with the job's own tasks and their status."""
+        self._add("job_order", plugin, key)
+
+    def add_queue_order(self, plugin: str, key: api.QueueKey) -> None:
+        """Order of queues. The key may change only with the jobs of that queue."""
+        self._add("queue_order", plugin, key)
+
+    def add_task_order(self, plugin: str, key: api.TaskKey) -> None:
+        """Order of tasks in a job. The key must not change within a session."""
+        self._add("task_order", plugin, key)
+
+    # -- nodes: which may, which should --------------------------------------------------------------------------------
+
+    def add_predicate(
+        self,
+        plugin: str,
+        cause: str,
+        check: api.Check,
+        *,
+        static: bool = False,
+        resolvable: bool = False,
+        applies: Callable[[TaskClass], bool] | None = None,
+    ) -> None:
+        """A check of nodes that depends only on the class and the node's own row (`static`: its static columns only).
+
+        Checks run in the order of registration; a node counts for the first `cause` that refuses it.
+        """
+        self._add("predicate", plugin, Predicate(cause, check, static, resolvable, applies))
+
+    def add_task_predicate(
+        self, plugin: str, cause: str, check: api.TaskCheck, applies: Callable[[TaskInfo], bool], *, resolvable: bool = True
+    ) -> None:
+        """A check that depends on other pods or other nodes too; it is asked for every task by itself, after the others."""
+        self._add("task_predicate", plugin, TaskPredicate(cause, check, applies, resolvable))
+
+    def add_pre_predicate(self, plugin: str, check: Callable[[TaskInfo], Verdict | None]) -> None:
+        """A check before any node is looked at; a verdict means that no node can take the task."""
+        self._add("pre_predicate", plugin, check)
+
+    def add_node_score(
+        self, plugin: str, score: api.Score, *, static: bool = False, applies: Callable[[TaskClass], bool] | None = None
+    ) -> None:
+        """A separable score (weights applied), summed over plugins."""
+        self._add("node_score", plugin, NodeScore(score, static, applies))
+
+    def add_normalised_score(
+        self, plugin: str, raw: api.Score, scale: api.Scale, *, applies: Callable[[TaskClass], bool] | None = None
+    ) -> None:
+        """A raw value by static columns, scaled by its minimum and maximum over the candidates of the moment."""
+        self._add("normalised_score", plugin, NormalisedScore(raw, scale, applies))
+
+    def add_task_score(self, plugin: str, score: api.TaskScore, applies: Callable[[TaskInfo], bool]) -> None:
+        """A score that depends on other pods or other nodes too."""
+        self._add("task_score", plugin, TaskNodeScore(score, applies))
+
+    # -- queues and admission ------------------------------------------------------------------------------------------
+
+    def add_overused(self, plugin: str, check: Callable[[QueueInfo], Verdict | None]) -> None:
+        """A verdict drops the queue for this cycle."""
+        self._add("overused", plugin, check)
+
+    def add_allocatable(self, plugin: str, room: api.Room, explain: api.Explain) -> None:
+        """How many tasks of a class the queue still takes, and why none."""
+        self._add("allocatable", plugin, Allocatable(room, explain))
+
+    def add_preemptive(self, plugin: str, check: Callable[[QueueInfo, TaskInfo], bool]) -> None:
+        """Whether the queue may take by reclaiming."""
+        self._add("preemptive", plugin, check)
+
+    def add_enqueueable(self, plugin: str, check: Callable[[JobInfo], Answer]) -> None:
+        """Whether a job may be admitted: PERMIT, ABSTAIN, or a Verdict that refuses. It must not change counters."""
+        self._add("enqueueable", plugin, check)
+
+    def add_enqueued(self, plugin: str, note: Callable[[JobInfo], None]) -> None:
+        """Called when all agreed to a job: charge it now."""
+        self._add("enqueued", plugin, note)
+
+    # -- gangs ---------------------------------------------------------------------------------------------------------
+
+    def add_job_valid(self, plugin: str, check: Callable[[JobInfo], Verdict | None]) -> None:
+        """A verdict keeps the job out of this cycle."""
+        self._add("job_valid", plugin, check)
+
+    def add_job_ready(
+        self, plugin: str, check: Callable[[JobInfo], bool], lacking: Callable[[JobInfo], int] | None = None
+    ) -> None:
+        """Whether what is allocated may be bound. It may depend only on the job's own counts.
+
+        `lacking`: at least so many more tasks must be allocated before `check` can hold; they are placed in one go.
+        """
+        self._add("job_ready", plugin, Readiness(check, lacking))
+
+    def add_job_pipelined(self, plugin: str, check: Callable[[JobInfo], Vote]) -> None:
+        """Whether what is pipelined may keep its reservation for the rest of the cycle."""
+        self._add("job_pipelined", plugin, check)
+
+    def add_job_starving(self, plugin: str, check: Callable[[JobInfo], bool]) -> None:
+        """Whether the job may make others give way."""
+        self._add("job_starving", plugin, check)
+
+    # -- eviction ------------------------------------------------------------------------------------------------------
+
+    def add_preemptable(self, plugin: str, victims: api.Victims) -> None:
+        """Which candidates may be evicted for a task of the same queue."""
+        self._add("preemptable", plugin, victims)
+
+    def add_reclaimable(self, plugin: str, victims: api.Victims) -> None:
+        """Which candidates may be evicted for a task of another queue."""
+        self._add("reclaimable", plugin, victims)
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def add_handlers(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Hear of tasks that got a node (allocated or pipelined) and of tasks that lost it again. No switch governs it."""
+        if allocate is not None:
+            self._on_allocate.append(allocate)
+        if deallocate is not None:
+            self._on_deallocate.append(deallocate)
