@@ -7,7 +7,8 @@ in plain words, and `prune` hands the rest on, so that rules meet only well-form
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -81,13 +82,24 @@ def pointer(*parts: str | int) -> str:
 
 
 class Faults(list[FieldError]):
-    """A list of faults that knows how to add one."""
+    """A list of faults that knows how to add one. It stays quick with as many faults as a large manifest can hold."""
+
+    def __init__(self, faults: Iterable[FieldError] = ()) -> None:
+        super().__init__(faults)
+        self._known = set(self)
 
     def add(self, where: str, message: str, code: str = "invalid") -> None:
         """Add a fault; an equal one is not repeated."""
         fault = FieldError(where, message, code)
-        if fault not in self:
+        if fault not in self._known:
+            self._known.add(fault)
             self.append(fault)
+
+    def with_apart(self, others: Iterable[FieldError]) -> list[FieldError]:
+        """These, and of the others those that are told neither above nor below a place that these name already."""
+        places = {fault.pointer for fault in self}
+        above = {above for place in places for above in _upwards(place)}
+        return [*self, *(f for f in others if f.pointer not in above and places.isdisjoint(_upwards(f.pointer)))]
 
 
 def without_nulls(value: Any) -> Any:
@@ -117,9 +129,17 @@ def prune(obj: Any, faults: Iterable[FieldError]) -> Any:
     return result
 
 
-def under(where: str, faults: Iterable[FieldError]) -> bool:
-    """Whether a fault is already known at this place, above or below it."""
-    return any(where == f.pointer or where.startswith(f.pointer + "/") or f.pointer.startswith(where + "/") for f in faults)
+def few(names: Iterable[str], most: int = 10) -> str:
+    """Names in a row, not more than can be read."""
+    listed = list(islice(names, most + 1))
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+
+
+def _upwards(where: str) -> Iterator[str]:
+    """A pointer and all that lie above it."""
+    while where:
+        yield where
+        where = where.rpartition("/")[0]
 
 
 def _unescape(part: str) -> str:

@@ -16,7 +16,6 @@ from cluster.faults import (
     is_dns_subdomain,
     pointer,
     prune,
-    under,
 )
 from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from jobs import keys, manifest
@@ -151,7 +150,7 @@ class PodRules:
             found.add("/spec/priorityClassName", f"there is no priority class {cls!r}: create it or name another", "not_found")
         if spec.get("schedulerName") in self.schedulers:
             _check_budget(meta.get("annotations") or {}, found)
-        return [*shape, *(fault for fault in found if not under(fault.pointer, shape))]
+        return Faults(shape).with_apart(found)
 
 
 def _check_budget(annotations: dict[str, str], faults: Faults) -> None:

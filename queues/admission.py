@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.admission import Request
 from cluster.errors import FieldError, Forbidden
-from cluster.faults import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune, under
+from cluster.faults import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
@@ -61,7 +61,7 @@ class QueueRules:
             _check_root(queue, old, found)
         elif not found and (old is None or _place_or_amounts_changed(queue, old)):
             _check_tree(queue, tree, found)
-        return [*shape, *(fault for fault in found if not under(fault.pointer, shape))]
+        return Faults(shape).with_apart(found)
 
 
 def amounts(queue: Obj, field: str) -> dict[str, Any]:

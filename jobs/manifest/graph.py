@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from cluster.faults import Faults
+from cluster.faults import Faults, few
 
 
 def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:
@@ -14,16 +14,18 @@ def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:
     graph: dict[str, list[str]] = {}
     for role, index in positions.items():
         names = (tasks[index].get("dependsOn") or {}).get("name") or []
+        seen: set[str] = set()
         for at, name in enumerate(names):
             where = f"/spec/tasks/{index}/dependsOn/name/{at}"
             if name not in positions:
-                faults.add(where, f"there is no task {name!r}: name one of {', '.join(positions)}", "not_found")
-            elif names.index(name) != at:
+                faults.add(where, f"there is no task {name!r}: name one of {few(positions)}", "not_found")
+            elif name in seen:
                 faults.add(where, f"{name!r} is listed twice", "duplicate")
+            seen.add(name)
         graph[role] = [name for name in names if name in positions]
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle = list(reversed(error.args[1]))
         where = f"/spec/tasks/{positions[circle[0]]}/dependsOn"
-        faults.add(where, f"makes a circle: {' needs '.join(circle)}; leave one of them out", "cycle")
+        faults.add(where, f"makes a circle: {' needs '.join(circle[:10])}; leave one of them out", "cycle")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cluster.errors import FieldError, NotFound
@@ -14,7 +15,6 @@ from cluster.faults import (
     is_dns_subdomain,
     pointer,
     prune,
-    under,
 )
 from cluster.kinds import QUEUE
 from cluster.port import Obj, Reader
@@ -29,6 +29,7 @@ from jobs.manifest.update import check_update
 from jobs.plugins import KNOWN
 
 _LONGEST_POD_NAME = 63
+_ROLE_NAMES = re.compile(r"/spec/tasks(/[0-9]+(/name|/dependsOn.*)?)?")
 _SUFFIX = "xxxxx"  # what generateName will add
 
 
@@ -53,13 +54,10 @@ def validate(obj: Obj, reader: Reader, old: Obj | None = None) -> list[FieldErro
     check_topology(job["spec"].get("networkTopology") or {}, "/spec/networkTopology", found)
     _check_plugins(job["spec"], found)
     _check_volumes(job["spec"].get("volumes") or [], found)
-    if not under("/spec/tasks", shape):
+    if not any(_ROLE_NAMES.fullmatch(fault.pointer) for fault in shape):  # else names that were meant would be missed
         check_dependencies(job["spec"].get("tasks") or [], found)
     _check_queue(job["spec"].get("queue") or "default", reader, found)
-    for fault in found:
-        if not under(fault.pointer, shape):
-            faults.add(fault.pointer, fault.message, fault.code)
-    return faults
+    return faults.with_apart(found)
 
 
 def _check_meta(meta: dict[str, Any], faults: Faults) -> None:

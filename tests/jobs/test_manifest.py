@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from typing import Any
 
 import pytest
@@ -376,3 +377,16 @@ def test_real_manifests_are_accepted_and_the_faulty_ones_refused_at_the_right_fi
     for name, document in documents:
         queues = Queues(**{document["spec"].get("queue", "default"): {}})
         assert faults(document, queues).keys() == REFUSED.get(name, set()), name
+
+
+def test_a_manifest_full_of_faults_is_judged_quickly():
+    env = [{"name": f"={n}", "value": n} for n in range(5_000)]
+    tasks = [task(f"task-{n}", 1, dependsOn={"name": ["ghost", "task-0", "task-0"]}) for n in range(1_000)]
+    tasks[0]["template"]["spec"]["containers"][0]["env"] = env
+    begin = time.perf_counter()
+    first = faults(job("train", *tasks))
+    tasks[0]["template"]["spec"]["containers"][0]["env"] = []
+    second = faults(job("train", *tasks))
+    assert time.perf_counter() - begin < 10
+    assert (len(first), len(second)) == (12_001, 2_001)
+    assert max(len(message) for message in second.values()) < 500
