@@ -79,18 +79,17 @@ class NodeOrder:
 
         The first two count containers without requests by Kubernetes's defaults, balance counts what is really asked.
         """
-        weights = self._weights
-        total: Ints | int = 0
+        weights, total = self._weights, None
         if weights["leastrequested"] or weights["mostrequested"]:
             have, need = at.allocatable[:, :PODS], at.nonzero + cls.nonzero
             if weights["leastrequested"]:
-                total = total + weights["leastrequested"] * scores.least_requested(need, have)
+                total = _plus(total, weights["leastrequested"], scores.least_requested(need, have))
             if weights["mostrequested"]:
-                total = total + weights["mostrequested"] * scores.most_requested(need, have)
+                total = _plus(total, weights["mostrequested"], scores.most_requested(need, have))
         if weights["balancedresource"] and (places := self._balanced_places(cls)) is not None:
             asked = at.listed[:, places] + cls.request[places]
-            total = total + weights["balancedresource"] * scores.balanced(asked, at.allocatable[:, places])
-        return np.asarray(total) if isinstance(total, np.ndarray) else np.zeros(len(at.rows), np.int64)
+            total = _plus(total, weights["balancedresource"], scores.balanced(asked, at.allocatable[:, places]))
+        return np.zeros(len(at.rows), np.int64) if total is None else total
 
     def _balanced_places(self, cls: TaskClass) -> slice | list[int] | None:
         """The dimensions that are balanced for a class: none when it asks for none of them; GPUs only when it asks for some."""
@@ -151,6 +150,12 @@ class NodeOrder:
         asked = spread.constraints(kind, hard=False)
         even = spread.evenness(kind, asked, self._population.placed, nodes.topologies, candidates, nodes.names, nodes.taints)
         return self._weights["podtopologyspread"] * even[at.rows]
+
+
+def _plus(total: Ints | None, weight: int, score: Ints) -> Ints:
+    """total + weight × score, without the calls that change nothing."""
+    weighted: Ints = score if weight == 1 else weight * score
+    return weighted if total is None else total + weighted
 
 
 def _preferred_terms(cls: TaskClass) -> list[Mapping[str, Any]]:
