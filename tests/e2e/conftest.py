@@ -10,8 +10,8 @@ from tests.e2e.server import Server
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One running Basalt for the tests of a module, in time that runs ten times faster."""
-    running = Server(tmp_path_factory.mktemp("basalt"), "--speed", "10")
+    """One running Basalt for the tests of a module, in time that runs sixty times faster."""
+    running = Server(tmp_path_factory.mktemp("basalt"), "--speed", "60")
     running.start()
     yield running
     running.stop()

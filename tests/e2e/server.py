@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 
 import httpx
 
+logging.getLogger("httpx").setLevel(logging.WARNING)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,7 +64,7 @@ class Server:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
         wait_for(self._answers, 60, f"an answer from {self.url}")
         if not self.password:
-            found = re.search(r"password\W+(\S+)", self.output())
+            found = re.search(r"password: +(\S+)", self.output())
             assert found, self.output()
             self.password = found.group(1)
 
