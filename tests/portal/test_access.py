@@ -1,0 +1,123 @@
+"""Every route as every rank, generated from the URL conf and compared with one table.
+
+A route that is not in the table fails the test: whoever adds one says who may use it.
+"""
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from cluster import runtime
+from cluster.embedded.store import EmbeddedCluster
+from cluster.kinds import JOB, NODE, POD_GROUP, QUEUE
+from cluster.projection import Batch
+from jobs.models import Job
+from jobs.projection import project_jobs
+from portal.mirror import PROJECTIONS
+from tests.portal import objects as make
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+RANKS = ("nobody", "user", "owner", "staff")
+
+# Who gets past the door, by URL name; a method in front of the name, else GET.
+TABLE = {
+    RANKS: """healthz readyz login logout theme set_language api:nothing""",
+    ("user", "owner", "staff"): """
+        overview jobs:list jobs:detail jobs:by_name jobs:submit jobs:export POST:jobs:validate POST:apply
+        queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
+        GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
+        GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
+        GET:api:events GET:api:event GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
+    ("owner", "staff"): "POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action",
+    ("staff",): """
+        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
+        POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action DELETE:api:pod DELETE:api:pod-by-uid""",
+    (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
+}
+
+
+def entries():
+    for ranks, text in TABLE.items():
+        for entry in text.split():
+            method, _, name = entry.partition(":") if entry.split(":")[0].isupper() else ("GET", "", entry)
+            yield method, name, ranks
+
+
+@pytest.fixture
+def world(make_user):
+    cluster = EmbeddedCluster()
+    runtime.use(cluster)
+    for name in ("root", "default", "leaf"):
+        cluster.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
+    cluster.create(NODE, {**make.node(), "metadata": {"name": "gpu-01"}})
+    job = make.job()
+    cluster.create(JOB, {**job, "metadata": {"name": "train", "annotations": {"basalt.dev/owner": "owner"}}})
+    for kind in (QUEUE, NODE, JOB, POD_GROUP):
+        PROJECTIONS[kind].project(Batch(cluster.list(kind).items))
+    yield {"user": make_user("user"), "owner": make_user("owner"), "staff": make_user("staff", staff=True), "nobody": None}
+    runtime.use(None)
+
+
+def address(name):
+    job = Job.objects.get()
+    values = {
+        "uid": job.uid if "pod" not in name and "event" not in name else "unknown",
+        "namespace": "default",
+        "name": {"queue": "leaf", "node": "gpu-01", "node_panel": "gpu-01"}.get(name.rpartition(":")[2].split("-")[0], "train"),
+        "action": "close" if "queue" in name else "suspend",
+    }
+    if name.startswith("queues:"):
+        values["name"] = "leaf"
+    pattern = dict(_named(get_resolver()))[name]
+    for key, value in values.items():
+        for converter in ("str", "uuid", "slug", "path"):
+            pattern = pattern.replace(f"<{converter}:{key}>", value)
+    assert "<" not in pattern, pattern
+    return f"/{pattern}"
+
+
+def _named(resolver, prefix="", space=""):
+    """Every named route with its whole pattern (the twins with a slash at the end have no name)."""
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            inner = f"{space}{entry.namespace}:" if entry.namespace else space
+            yield from _named(entry, prefix + str(entry.pattern), inner)
+        elif isinstance(entry, URLPattern) and entry.name:
+            yield space + entry.name, prefix + str(entry.pattern)
+
+
+def passes(method, path, user):
+    client = Client()
+    if user is not None:
+        client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    answer = getattr(client, method.lower())(path, content_type="application/json")
+    if answer.status_code == 302 and answer.headers["Location"].startswith("/sign-in/"):
+        return False
+    return answer.status_code not in (401, 403)
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "allowed"), list(entries()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_who_gets_past_the_door(world, method, name, allowed):
+    path = address(name)
+    assert [rank for rank in RANKS if passes(method, path, world[rank])] == list(allowed)
+
+
+def test_every_route_is_in_the_table():
+    known = {name for _, name, _ in entries()}
+    named = {name for name, _ in _named(get_resolver()) if not name.startswith("admin:")}
+    assert named - known == set(), "say in TABLE who may use these"
+
+
+def test_a_user_who_was_locked_sees_nothing(world):
+    user = world["user"]
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    assert client.get("/api/v1/jobs").status_code == 200
+    user.is_active = False
+    user.save()
+    assert client.get("/api/v1/jobs").status_code == 401
+    project_jobs(Batch([make.job("other")]))
+    assert client.get("/jobs/").status_code == 302
