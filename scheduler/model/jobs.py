@@ -38,6 +38,7 @@ class TaskStatus(IntEnum):
 
 ALLOCATED_SET = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 READY_SET = ALLOCATED_SET | {TaskStatus.SUCCEEDED}
+_REQUESTED = ALLOCATED_SET | {TaskStatus.PENDING}
 ON_NODE = ALLOCATED_SET | {TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN}
 
 HostPort = tuple[str, str, int]
@@ -184,8 +185,11 @@ class JobInfo:
             self._leave(task)
             task.status = status
             self._enter(task, status)
-        self._book(cls, old, -len(tasks))
-        self._book(cls, status, len(tasks))
+        # What is neither in nor out of the sums before and after is not touched: every bind passes here twice.
+        if held := (status in ALLOCATED_SET) - (old in ALLOCATED_SET):
+            self.allocated += cls.request * (held * len(tasks))
+        if wanted := (status in _REQUESTED) - (old in _REQUESTED):
+            self.requested += cls.request * (wanted * len(tasks))
 
     def _leave(self, task: TaskInfo) -> None:
         status = task.status
@@ -212,8 +216,7 @@ class JobInfo:
     def _book(self, cls: TaskClass, status: TaskStatus, times: int) -> None:
         if status in ALLOCATED_SET:
             self.allocated += cls.request * times
-            self.requested += cls.request * times
-        elif status is TaskStatus.PENDING:
+        if status in _REQUESTED:
             self.requested += cls.request * times
 
     def widen(self, width: int) -> None:
