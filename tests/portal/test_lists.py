@@ -1,0 +1,59 @@
+"""Lists cost the same number of queries however much there is."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from jobs.models import Job
+from tests.portal.bulk import make_jobs
+
+pytestmark = pytest.mark.django_db
+
+PAGES = [
+    "/",
+    "/jobs/",
+    "/jobs/?phase=Pending",
+    "/queues/",
+    "/gpus/",
+    "/nodes/",
+    "/api/v1/jobs",
+    "/api/v1/jobs?phase=Pending&ordering=-gpus",
+    "/api/v1/queues",
+    "/api/v1/pods",
+    "/api/v1/events",
+]
+
+
+@pytest.fixture
+def client(make_user):
+    client = Client()
+    client.force_login(make_user("ada", staff=True), "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def queries(client, path):
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.status_code)
+    return [query["sql"] for query in captured.captured_queries]
+
+
+def test_ten_thousand_jobs_take_as_many_queries_as_twenty(client):
+    make_jobs(20)
+    for path in PAGES:
+        client.get(path)
+    few = {path: len(queries(client, path)) for path in PAGES}
+    Job.objects.all().delete()
+    make_jobs(10_000)
+    many = {path: len(queries(client, path)) for path in PAGES}
+    assert many == few
+    assert max(many.values()) <= 25, many
+
+
+def test_lists_never_load_whole_manifests(client):
+    make_jobs(50)
+    for path in ("/jobs/", "/api/v1/jobs"):
+        assert not [sql for sql in queries(client, path) if '"jobs_job"."manifest"' in sql], path
