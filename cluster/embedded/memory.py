@@ -5,7 +5,7 @@ Stored objects are never changed, only replaced, so a reader may keep what it wa
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,7 +92,8 @@ class Memory:
         old = held.get(key)
         held[key] = obj
         if old is None:
-            self._ordered.pop(kind, None)
+            if kind in self._ordered:
+                insort(self._ordered[kind], key)
             self._per_namespace[key[0]] += 1
         meta = obj["metadata"]
         if old is None or old["metadata"]["uid"] != meta["uid"]:
@@ -108,7 +109,8 @@ class Memory:
         """Forget an object."""
         key = key_of(obj)
         gone = self._kinds[kind].pop(key)
-        self._ordered.pop(kind, None)
+        if kind in self._ordered:
+            del self._ordered[kind][bisect_left(self._ordered[kind], key)]
         self._per_namespace[key[0]] -= 1
         self.places.pop(gone["metadata"]["uid"], None)
         self._unlink(kind, key, gone["metadata"].get("ownerReferences"))

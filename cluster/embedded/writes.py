@@ -110,10 +110,15 @@ class Writes:
 
     def apply(self, kind: Kind, name: str, namespace: str, body: Obj, manager: str, *, dry_run: bool) -> Obj:
         """Apply a manager's fields; the object is created when it is missing."""
-        metadata = body["metadata"] = {**metadata_of(kind, body), "name": name}
+        metadata = metadata_of(kind, body)
+        said = metadata.setdefault("name", name)
         if kind.namespaced:
-            metadata["namespace"] = namespace or metadata.get("namespace") or "default"
-        old = self._memory.find(kind, (metadata.get("namespace", ""), name))
+            namespace = namespace or metadata.get("namespace") or "default"
+            said = f"{metadata.setdefault('namespace', namespace)}/{said}"
+            name = f"{namespace}/{name}"
+        if said != name:
+            raise BadRequest(f"the object to apply names itself {said!r}, and was sent for {name!r}")
+        old = self._memory.find(kind, key_of(body))
         new = private(patches.apply(old, body, manager))
         return self.create(kind, new, dry_run=dry_run) if old is None else self.update(kind, old, new, dry_run=dry_run)
 
@@ -185,7 +190,9 @@ def metadata_of(kind: Kind, obj: Obj) -> dict[str, Any]:
     if not isinstance(metadata, dict):
         refuse(kind, {}, [FieldError("/metadata", "metadata is a mapping")])
     for field in ("name", "generateName", "namespace", "uid", "resourceVersion"):
-        if not isinstance(metadata.get(field) or "", str):
+        if metadata.get(field) is None:
+            metadata.pop(field, None)
+        elif not isinstance(metadata[field], str):
             refuse(kind, {}, [FieldError(f"/metadata/{field}", "must be text: put it in quotes")])
     if not kind.namespaced and metadata.pop("namespace", ""):
         refuse(kind, obj, [FieldError("/metadata/namespace", f"a {kind.kind} is cluster-wide: it has no namespace")])

@@ -267,6 +267,12 @@ class PortSuite:
         port.patch(CONFIG_MAP, "a", NS, {"data": {"foreign": "x"}})
         assert apply({"k": "2"})["data"] == {"k": "2", "foreign": "x"}
 
+    def test_what_is_applied_must_bear_the_name_it_is_sent_for(self, port: Cluster) -> None:
+        for body in (config("b"), {"metadata": {"name": "a", "namespace": "elsewhere"}}):
+            with pytest.raises(BadRequest, match="names itself"):
+                port.patch(CONFIG_MAP, "a", NS, body, patch_type="apply", field_manager="me")
+        assert port.patch(CONFIG_MAP, "a", NS, {"data": {"k": "v"}}, patch_type="apply")["metadata"]["name"] == "a"
+
     def test_the_generation_counts_changes_of_the_spec_alone(self, port: Cluster) -> None:
         first = port.create(QUEUE, {"metadata": {"name": "suite-q"}, "spec": {"weight": 1, "reclaimable": True}})
         labelled = port.patch(QUEUE, "suite-q", "", {"metadata": {"labels": {"a": "b"}}})
