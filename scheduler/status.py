@@ -21,7 +21,8 @@ UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 QUIET = 10.0
 """Seconds for which a verdict whose numbers alone moved is not said again."""
 _READY = "tasks in gang are ready to be scheduled"
-_IGNORED = ("lastTransitionTime", "transitionID")
+_WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+_SCHEDULED = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class StatusKeeper:
 
     def _pods(self, ssn: Session, job: JobInfo, verdict: Verdict | None, told: _Told, writes: Writes) -> None:
         """PodScheduled=False on pods that still wait, once a reason."""
-        waiting = [*job.pending(), *job.by_status[TaskStatus.PIPELINED].values(), *job.by_status[TaskStatus.ALLOCATED].values()]
+        waiting = [task for status in _WAITING for task in job.by_status[status].values()]
         if not waiting:
             told.pods.clear()
             return
@@ -221,19 +222,17 @@ def _kind_of(verdict: Verdict | None) -> tuple[str, ...]:
 def _said(status: Obj) -> Obj:
     """A status without what says only when it was written."""
     out = {key: status.get(key) or 0 for key in ("phase", "running", "succeeded", "failed")}
-    out["conditions"] = sorted(
-        ({k: v for k, v in c.items() if k not in _IGNORED and (v or k != "message")} for c in status.get("conditions") or ()),
-        key=lambda c: str(c.get("type")),
-    )
+    out["conditions"] = {
+        c.get("type"): (c.get("status"), c.get("reason"), c.get("message") or "") for c in status.get("conditions") or ()
+    }
     return out
 
 
 def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: Obj) -> Obj:
     ready = ssn.job_ready(job)
     unready = bool(job.tasks) and not ready
-    only_leaving = not job.count(TaskStatus.PENDING) and not job.waiting_count() and _scheduled(job) >= job.min_available
     conditions = list(before.get("conditions") or ())
-    if unready and not only_leaving:
+    if unready and not _only_leaving(job):
         condition = {"type": UNSCHEDULABLE, "status": "True", "reason": "NotEnoughResources"}
         conditions = _with(ssn, conditions, {**condition, "message": _gang_message(job, verdict)})
     elif job.tasks and ready:
@@ -241,12 +240,17 @@ def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: O
             conditions = _with(ssn, conditions, {"type": UNSCHEDULABLE, "status": "False", "reason": _READY})
         conditions = _with(ssn, conditions, {"type": SCHEDULED, "status": "True", "reason": _READY})
     return {
-        "phase": phase(job, unschedulable=unready and not only_leaving),
+        "phase": phase(job, unschedulable=unready and not _only_leaving(job)),
         "running": job.count(TaskStatus.RUNNING),
         "succeeded": job.count(TaskStatus.SUCCEEDED),
         "failed": job.count(TaskStatus.FAILED),
         "conditions": conditions,
     }
+
+
+def _only_leaving(job: JobInfo) -> bool:
+    """The gang is unready only because its scheduled pods are being ended: no reason to call it unschedulable."""
+    return not job.count(TaskStatus.PENDING) and not job.waiting_count() and _scheduled(job) >= job.min_available
 
 
 def phase(job: JobInfo, *, unschedulable: bool) -> str:
@@ -262,12 +266,8 @@ def phase(job: JobInfo, *, unschedulable: bool) -> str:
 
 def _scheduled(job: JobInfo) -> int:
     """Tasks that have, or had, a node in the cluster's eyes; those being ended count while they hold it."""
-    states = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-    return sum(job.count(status) for status in states) + _leaving(job)
-
-
-def _leaving(job: JobInfo) -> int:
-    return sum(bool(task.pod["spec"].get("nodeName")) for task in job.by_status[TaskStatus.RELEASING].values())
+    leaving = [task for task in job.by_status[TaskStatus.RELEASING].values() if task.pod["spec"].get("nodeName")]
+    return sum([len(job.by_status[status]) for status in _SCHEDULED], len(leaving))
 
 
 def _with(ssn: Session, conditions: list[Obj], new: Obj) -> list[Obj]:

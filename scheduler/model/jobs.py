@@ -40,6 +40,8 @@ ALLOCATED_SET = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.
 READY_SET = ALLOCATED_SET | {TaskStatus.SUCCEEDED}
 _REQUESTED = ALLOCATED_SET | {TaskStatus.PENDING}
 ON_NODE = ALLOCATED_SET | {TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN}
+_IS_ALLOCATED = tuple(status in ALLOCATED_SET for status in TaskStatus)
+_IS_READY = tuple(int(status in READY_SET) for status in TaskStatus)
 
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for any) and port."""
@@ -152,6 +154,7 @@ class JobInfo:
     _roles: dict[str, list[int]] = field(default_factory=dict, repr=False)
     _pending_best_effort: dict[str, int] = field(default_factory=dict, repr=False)
     _best_effort: int = 0
+    _ready: int = 0
     _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -194,6 +197,7 @@ class JobInfo:
     def _leave(self, task: TaskInfo) -> None:
         status = task.status
         del self.by_status[status][task.uid]
+        self._ready -= _IS_READY[status]
         self._roles[task.role][status] -= 1
         if status is TaskStatus.PENDING and task.cls.best_effort:
             self._pending_best_effort[task.role] -= 1
@@ -202,6 +206,7 @@ class JobInfo:
 
     def _enter(self, task: TaskInfo, status: TaskStatus) -> None:
         self.by_status[status][task.uid] = task
+        self._ready += _IS_READY[status]
         role = self._roles.get(task.role)
         if role is None:
             role = self._roles[task.role] = [0] * len(TaskStatus)
@@ -234,8 +239,7 @@ class JobInfo:
 
     def ready_count(self) -> int:
         """Tasks that hold, or held to their good end, a node of their own."""
-        by = self.by_status
-        return len(by[1]) + len(by[3]) + len(by[4]) + len(by[5]) + len(by[7])
+        return self._ready
 
     def waiting_count(self) -> int:
         """Pipelined tasks."""
