@@ -77,6 +77,12 @@ def choose(job: Mapping[str, Any], happening: Happening) -> Choice:
     return SYNC
 
 
+def has_policies(job: Mapping[str, Any]) -> bool:
+    """Whether any event could lead to more than a sync."""
+    spec = job["spec"]
+    return bool(spec.get("policies")) or any(task.get("policies") for task in spec.get("tasks") or ())
+
+
 def events_of(policy: Mapping[str, Any]) -> list[str]:
     """The events of an entry, `event` and `events` together."""
     single = policy.get("event")

@@ -24,7 +24,7 @@ from jobs.controller.passes import Pass
 from jobs.controller.status import job_phase, last_transition
 from jobs.controller.sync import sync
 from jobs.lifecycle import STOPPED, Action, Effect, Phase, effect
-from jobs.policies import Event, Happening, choose
+from jobs.policies import Event, Happening, choose, has_policies
 from jobs.roles import is_marked, phase_of
 
 MAX_FAILURES = 15
@@ -183,7 +183,7 @@ class JobController:
             if self._refusals.get(key, 0) >= MAX_FAILURES:
                 this.action = Action.TERMINATE
                 return None, None
-        if job_phase(this.job) not in _POLICIES_APPLY:
+        if job_phase(this.job) not in _POLICIES_APPLY or not has_policies(this.job):
             return None, None
         now, waits, due = self._context.clock.now(), [], None
         for happening in [*noticed, *observed(this.job, this.pods)]:

@@ -53,8 +53,14 @@ class ControllerManager:
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; blocks. A worker that is in the middle of a key finishes it."""
         changed = threading.Event()
-        self.informer.start(changed.set)
         threads: list[threading.Thread] = []
+        while not stop.is_set():
+            try:
+                self.informer.start(changed.set)
+                break
+            except ApiError as error:
+                log.warning("the cluster cannot be watched yet: %s", error)
+                stop.wait(_RESTART_SECONDS)
         try:
             while not stop.is_set():
                 changed.wait(0.2)

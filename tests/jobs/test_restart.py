@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from cluster.errors import ApiError
-from cluster.kinds import COMMAND, JOB, POD_GROUP
+from cluster.kinds import COMMAND, JOB, POD, POD_GROUP
 from cluster.objects import is_deleting, name
 from jobs import operations
 from jobs.lifecycle import FINAL
@@ -139,10 +139,12 @@ def test_a_policy_survives_death_at_any_write():
 class Lives(RuleBasedStateMachine):
     """Users, scheduler, kubelets and dying controllers in any order."""
 
+    manifest = job("train", task(replicas=3, minAvailable=1), task("helper", 1), minAvailable=2)
+
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
-        self.world.submit(job("train", task(replicas=3, minAvailable=1), task("helper", 1), minAvailable=2))
+        self.world.submit(self.manifest)
         self.final = ""
 
     @rule(action=st.sampled_from(sorted(operations.ACTIONS)))
@@ -176,6 +178,12 @@ class Lives(RuleBasedStateMachine):
         tasks = [{**t} for t in self.world.job()["spec"]["tasks"]]
         tasks[0]["replicas"] = replicas
         self.world.cluster.patch(JOB, "train", "default", {"spec": {"tasks": tasks}})
+
+    @precondition(lambda self: self.world.pods())
+    @rule(data=st.data())
+    def take_away(self, data: Any) -> None:
+        victim = data.draw(st.sampled_from(self.world.pod_names()))
+        self.world.cluster.delete(POD, victim, "default", grace_seconds=0)
 
     @precondition(lambda self: any(p["status"]["phase"] == "Running" for p in self.world.pods()))
     @rule(data=st.data(), code=st.sampled_from([0, 1]))
@@ -216,7 +224,21 @@ class Lives(RuleBasedStateMachine):
             assert len(pods) == wanted
 
 
+class LivesWithPolicies(Lives):
+    """The same with policies for whatever happens."""
+
+    manifest = job(
+        "train",
+        task(replicas=3, minAvailable=1, policies=[{"event": "PodFailed", "action": "RestartPod"}]),
+        task("helper", 1, policies=[{"event": "TaskCompleted", "action": "CompleteJob"}], dependsOn={"name": ["worker"]}),
+        minAvailable=2,
+        policies=[{"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "AbortJob"}],
+    )
+
+
 Lives.TestCase.settings = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+LivesWithPolicies.TestCase.settings = Lives.TestCase.settings
 TestLives = Lives.TestCase
+TestLivesWithPolicies = LivesWithPolicies.TestCase
