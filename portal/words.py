@@ -30,6 +30,7 @@ def for_scripts() -> dict[str, object]:
         "inUse": _("in use"),
         "asked": _("in use plus asked"),
         "installed": _("installed %(count)s"),
+        "span": _("%(state)s %(duration)s"),
         "noNode": _("no node"),
         "other": _("other"),
     }

@@ -88,7 +88,8 @@ class _Axis:
         left, right = self.place(start), self.place(end or self.last)
         span = duration((end or self.last) - start)
         word = _word(state, phase)
-        return Bar(state, phase, start, end, left, round(max(0.0, right - left), 3), word, f"{word} {span}")
+        label = _("%(state)s %(duration)s") % {"state": word, "duration": span}
+        return Bar(state, phase, start, end, left, round(max(0.0, right - left), 3), word, label)
 
     def ticks(self) -> list[tuple[float, str, datetime]]:
         span = (self.end - self.start).total_seconds()

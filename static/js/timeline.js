@@ -1,6 +1,6 @@
 // The timeline, live: the line of now moves, open bars grow with it, and a new phase begins a bar of its own.
 import { present } from "./clock.js";
-import { durationWords, stateWord } from "./words.js";
+import { durationWords, fill, stateWord, words } from "./words.js";
 
 const box = document.querySelector("[data-timeline]");
 const lane = box?.querySelector("[data-lane=job]");
@@ -31,7 +31,7 @@ export function relayout() {
     bar.style.left = place(from);
     bar.style.width = `${Math.max(0, (100 * (Math.min(to, end) - from)) / (end - start)).toFixed(3)}%`;
     if (bar.dataset.to === undefined) {
-      const text = `${bar.dataset.word} ${durationWords(now - from)}`;
+      const text = fill(words.span, { state: bar.dataset.word, duration: durationWords(now - from) });
       bar.title = text;
       const shown = bar.querySelector("span");
       if (shown) shown.textContent = text;
