@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cluster.clock import Clock
 from cluster.embedded.store import EmbeddedCluster, StatusWrite
+from cluster.errors import Conflict
 from cluster.kinds import NODE
 from cluster.objects import condition, name, parse_time, stamp, with_condition
 from cluster.port import Obj, WatchEvent
@@ -13,6 +16,7 @@ SHORTEST_REAL_HEARTBEAT = 30.0
 GIVE_UP_SECONDS = 300.0
 EVENT_SECONDS = 3600.0
 EVENT_SWEEP_SECONDS = 60.0
+_ATTEMPTS = 5
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
@@ -82,20 +86,33 @@ class NodeKeeper:
         return max(HEARTBEAT_SECONDS, SHORTEST_REAL_HEARTBEAT / per_second) if per_second else HEARTBEAT_SECONDS
 
     def _set_taints(self, node: str, taints: list[Obj]) -> None:
-        obj = self._cluster.get(NODE, node)
-        others = [taint for taint in (obj.get("spec") or {}).get("taints") or () if taint.get("key") != UNREACHABLE]
-        body = {
-            "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]},
-            "spec": {"taints": [*others, *taints] or None},
-        }
-        self._cluster.patch(NODE, node, "", body, field_manager="node-controller")
+        def write(obj: Obj, version: str) -> None:
+            others = [taint for taint in (obj.get("spec") or {}).get("taints") or () if taint.get("key") != UNREACHABLE]
+            body = {"metadata": {"resourceVersion": version}, "spec": {"taints": [*others, *taints] or None}}
+            self._cluster.patch(NODE, node, "", body, field_manager="node-controller")
+
+        self._change(node, write)
 
     def _set_ready(self, node: str, status: str, reason: str, message: str) -> None:
         now = stamp(self._clock.now())
         ready = {"type": "Ready", "status": status, "reason": reason, "message": message}
         stamped = {**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}
-        before = (self._cluster.get(NODE, node).get("status") or {}).get("conditions")
-        self._cluster.patch_status(NODE, node, "", {"conditions": with_condition(before, stamped)})
+
+        def write(obj: Obj, version: str) -> None:
+            conditions = with_condition((obj.get("status") or {}).get("conditions"), stamped)
+            self._cluster.patch_status(NODE, node, "", {"conditions": conditions}, resource_version=version)
+
+        self._change(node, write)
+
+    def _change(self, node: str, write: Callable[[Obj, str], None]) -> None:
+        """Read and write a node; read it again when somebody else wrote in between."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            obj = self._cluster.get(NODE, node)
+            try:
+                return write(obj, obj["metadata"]["resourceVersion"])
+            except Conflict:
+                if attempt == _ATTEMPTS:
+                    raise
 
 
 def _beat(node: Obj, now: float) -> Obj | None:
