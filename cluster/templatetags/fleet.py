@@ -26,6 +26,12 @@ def resource_name(resource: str) -> str:
 
 
 @register.filter
+def quantity(units: int, resource: str) -> str:
+    """An amount with what it is an amount of: `12 CPUs`, `48 GiB of memory`."""
+    return display.quantity(units, resource)
+
+
+@register.filter
 def short_model(model: str) -> str:
     """A GPU model as people say it."""
     return display.short_model(model)

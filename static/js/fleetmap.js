@@ -153,7 +153,7 @@ export class FleetMap {
     if (size.label) {
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
-      pen.font = `${node.name === look.selected ? 600 : 400} 11px ${colours.font}`;
+      pen.font = `${node.name === look.selected ? 600 : 400} ${Math.min(11, size.ch + 1)}px ${colours.font}`;
       pen.fillStyle = node.name === look.selected ? colours.ink : colours.ink3;
       pen.fillText(clipped(pen, node.label, size.label - 4), place.rack.x, place.y + size.ch / 2 + 4);
     }
