@@ -1,8 +1,10 @@
 """Fixtures that every room's tests share."""
 
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -50,3 +52,9 @@ def cluster(clock: ManualClock) -> Iterator[EmbeddedCluster]:
     check = UntouchedCheck()
     yield EmbeddedCluster(table=check, clock=clock, admission=admission.copy(), random=random.Random(1))
     check.check()
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The machine's own Chromium, for every test that opens pages."""
+    return browser_type_launch_args | {"executable_path": shutil.which("chromium"), "args": ["--no-sandbox"]}

@@ -46,11 +46,6 @@ def _orm_beside_playwright() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    return browser_type_launch_args | {"executable_path": shutil.which("chromium"), "args": ["--no-sandbox"]}
-
-
-@pytest.fixture(scope="session")
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
     return browser_context_args | {"viewport": {"width": 1440, "height": 900}, "locale": "en-GB", "timezone_id": "UTC"}
 

@@ -17,7 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.stop()
 
 
-@pytest.fixture()
+@pytest.fixture
 def fresh_data(tmp_path: Path) -> Path:
     """An empty data folder."""
     return tmp_path

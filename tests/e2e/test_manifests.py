@@ -47,7 +47,12 @@ def make_what_it_names(client: httpx.Client, objects: list[dict]) -> None:
     queues |= {d["spec"]["parent"] for d in objects if d["kind"] == "Queue" and d["spec"].get("parent")}
     missing = [q for q in sorted(queues - {"default", "root"}) if ("Queue", q) not in brought]
     for queue in missing:
-        body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": queue}, "spec": {"weight": 1}}
+        body = {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": queue},
+            "spec": {"weight": 1},
+        }
         assert client.post("/apply", json=body).status_code == 200
 
 
