@@ -109,10 +109,12 @@ class NodeKeeper:
         for attempt in range(1, _ATTEMPTS + 1):
             obj = self._cluster.get(NODE, node)
             try:
-                return write(obj, obj["metadata"]["resourceVersion"])
+                write(obj, obj["metadata"]["resourceVersion"])
             except Conflict:
                 if attempt == _ATTEMPTS:
                     raise
+            else:
+                return
 
 
 def _beat(node: Obj, now: float) -> Obj | None:

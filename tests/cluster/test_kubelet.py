@@ -207,6 +207,25 @@ def test_pods_of_a_node_that_stays_lost_fail_and_go(cluster: EmbeddedCluster, ku
     assert (last.type, last.object["status"]["phase"], last.object["status"]["reason"]) == ("DELETED", "Failed", "NodeLost")
 
 
+def test_a_node_is_lost_although_somebody_else_writes_to_it_meanwhile(
+    cluster: EmbeddedCluster, kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.create(NODE, {"metadata": {"name": "n"}})
+    read = cluster.get
+    others = iter([{"key": "maintenance", "effect": "NoSchedule"}])
+
+    def get(*arguments: Any) -> Obj:
+        obj = read(*arguments)
+        for taint in others:
+            cluster.patch(NODE, "n", "", {"spec": {"taints": [taint]}})
+            break
+        return obj
+
+    monkeypatch.setattr(cluster, "get", get)
+    kubelet.lose_node("n")
+    assert {taint["key"] for taint in read(NODE, "n")["spec"]["taints"]} == {"maintenance", "node.kubernetes.io/unreachable"}
+
+
 def test_losing_a_node_that_is_not_there_is_refused(kubelet: Kubelet) -> None:
     with pytest.raises(NotFound, match="no Node 'x'"):
         kubelet.lose_node("x")
