@@ -35,7 +35,11 @@ class Views:
 
 @dataclass(slots=True, eq=False)
 class Standing:
-    """A class over the whole table; arrays by row. `normalised` are raw values with the scale of each."""
+    """A class over the whole table; arrays by row.
+
+    `static_ok`: static checks hold, and the empty node would be large enough. `normalised` are raw values with the scale
+    of each.
+    """
 
     cls: TaskClass
     static_ok: Mask
@@ -93,15 +97,19 @@ class Evaluator:
             found.views = self.views(found, Block(self.nodes))
         elif changed:
             rows = np.asarray(changed if len(changed) == 1 else list(set(changed)), np.intp)
-            views = self.views(found, Block(self.nodes, rows))
-            found.views.idle[rows], found.views.future[rows] = views.idle, views.future
-            found.views.score[rows] = views.score
+            rows = rows[found.static_ok[rows]]
+            if len(rows):
+                views = self.views(found, Block(self.nodes, rows))
+                found.views.idle[rows], found.views.future[rows] = views.idle, views.future
+                found.views.score[rows] = views.score
         found.position = self.nodes.position
         return found
 
     def _fresh(self, cls: TaskClass) -> Standing:
         whole = Block(self.nodes)
         ok = self.nodes.live.copy()
+        if not cls.best_effort:
+            ok &= (whole.allocatable >= cls.floor).all(axis=1)
         for check in self._static_checks:
             if _applies(check.applies, cls):
                 ok &= check.check(cls, whole)
@@ -130,31 +138,31 @@ class Evaluator:
     def views(self, standing: Standing, at: Block) -> Views:
         """What a class finds on the rows of a block, copies of its own included."""
         cls = standing.cls
-        ok = standing.static_ok.copy() if at.whole else standing.static_ok[at.rows]
+        ok = standing.static_ok.copy() if at.whole else standing.static_ok.take(at.rows)
         for check in self._checks:
             if _applies(check.applies, cls):
                 ok &= check.check(cls, at)
         if cls.host_ports and at.copies is not None:
             ok &= at.copies == 0
-        score = self._score(standing, at)
         if cls.best_effort:
-            return Views(ok, ok.copy(), score)
+            return Views(ok, ok.copy(), self._score(standing, at))
         free = at.allocatable - at.used
         idle = ok & (free >= cls.floor).all(axis=1)
         if cls.gpus:
             idle &= _has_slots(at, cls, later=False)
         if not self.nodes.unsettled:
+            score = self._score(standing, at) if idle.any() else np.zeros(len(at))
             return Views(idle, idle.copy(), score)
         future = ok & (free + at.releasing - at.pipelined >= cls.floor).all(axis=1)
         if cls.gpus:
             future &= _has_slots(at, cls, later=True)
         # What is idle may be promised to a pipelined task already.
-        return Views(idle & future, future, score)
+        return Views(idle & future, future, self._score(standing, at))
 
     def _score(self, standing: Standing, at: Block) -> Floats:
         cls, score = standing.cls, np.zeros(len(at))
         if standing.static_score is not None:
-            score += standing.static_score[at.rows]
+            score += standing.static_score.take(at.rows)
         for item in self._scores:
             if _applies(item.applies, cls):
                 score += item.score(cls, at)
