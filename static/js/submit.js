@@ -65,6 +65,7 @@ form.addEventListener("htmx:afterRequest", () => {
   clearTimeout(busyTimer);
   busy.hidden = true;
 });
+for (const name of ["htmx:responseError", "htmx:sendError"]) form.addEventListener(name, unanswered);
 document.addEventListener("htmx:afterSettle", settle);
 document.addEventListener("htmx:oobAfterSwap", (event) => {
   if (event.target.id === "draft-state") settle();
@@ -72,6 +73,14 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
 
 function send() {
   form.requestSubmit(form.querySelector(".acts button"));
+}
+
+function unanswered() {
+  const panel = document.getElementById("check");
+  const note = document.createElement("div");
+  note.className = "ba-note bad";
+  note.textContent = panel.dataset.failed;
+  panel.replaceChildren(note);
 }
 
 /** Take over what the server made of the draft. */
