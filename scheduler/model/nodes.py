@@ -303,7 +303,7 @@ class Block:
         if name not in _GATHERED:
             raise AttributeError(name)
         array: Ints = getattr(self.nodes, name)
-        found = array if self.whole else array[self.rows]
+        found = array if self.whole else array.take(self.rows, axis=0)  # several times quicker than indexing
         if self.copies is not None and self._cls is not None:
             found = self._with_copies(name, found)
         setattr(self, name, found)
