@@ -36,7 +36,7 @@ class Projected(models.Model):
     name = models.CharField(max_length=253)
     resource_version = models.BigIntegerField()
     created_at = models.DateTimeField()
-    deleted_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         abstract = True

@@ -49,10 +49,18 @@ class Job(Projected):
         ordering: ClassVar = ["-created_at", "uid"]
         indexes: ClassVar = [
             models.Index(fields=["namespace", "name"]),
-            models.Index(fields=["phase", "-created_at"]),
-            models.Index(fields=["queue", "phase"]),
-            models.Index(fields=["owner", "-created_at"]),
-            models.Index(fields=["-created_at", "uid"]),
+            # Lists show what exists, newest first or by one of these columns: they read a page of an index and stop.
+            *(
+                models.Index(fields=[*fields, "uid"], name=name, condition=models.Q(deleted_at=None))
+                for name, fields in {
+                    "job_by_age": ["-created_at"],
+                    "job_by_phase": ["phase", "-created_at"],
+                    "job_by_queue": ["queue", "-created_at"],
+                    "job_by_owner": ["owner", "-created_at"],
+                    "job_by_name": ["name"],
+                    "job_by_gpus": ["-gpus"],
+                }.items()
+            ),
         ]
 
     def __str__(self) -> str:
