@@ -25,6 +25,7 @@ from cluster.kinds import EVENT, HYPER_NODE, NODE
 from cluster.models import Event, HyperNode, Node, Projected
 from cluster.port import Obj
 from cluster.runtime import now
+from cluster.topology import TopologyError, parse_topology
 
 log = structlog.get_logger(__name__)
 P = TypeVar("P", bound=Projected)
@@ -180,12 +181,11 @@ def indices(text: str | None) -> list[int]:
 
 
 def _links(text: str | None) -> list[list[str]]:
-    """The GPU rows and columns of a `nvidia-smi topo -m` table, as its words; the pages draw them."""
-    if not text:
+    """The paths between GPUs, as the words of a topology table; none when the table cannot be read."""
+    try:
+        return [list(row) for row in parse_topology(text).links] if text else []
+    except TopologyError:
         return []
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    count = sum(word.startswith("GPU") and word[3:].isdigit() for word in lines[0]) if lines else 0
-    return [words[1 : count + 1] for words in lines[1:] if words[0].startswith("GPU") and words[0][3:].isdigit()]
 
 
 def hyper_node(obj: Obj, deleted: bool = False) -> HyperNode:
