@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -20,11 +20,11 @@ from scheduler.conf import Configuration
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.model import build
-from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskInfo, TaskStatus
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
-from scheduler.placement.refusals import too_large
+from scheduler.placement.oversize import Oversize
 
 KINDS: tuple[Kind, ...] = (NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, HYPER_NODE, POD_GROUP, POD)
 """What the scheduler watches; on a list this order needs no second look at anything."""
@@ -58,6 +58,7 @@ class SchedulerCache:
         self.hyper_nodes: dict[str, Obj] = {}
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
+        self._oversize = Oversize(self.nodes, self.dims)
         self._priorities: dict[str, Obj] = {}
         self._homeless: defaultdict[str, dict[str, TaskInfo]] = defaultdict(dict)
         self._statics: dict[str, tuple[Any, ...]] = {}
@@ -117,6 +118,7 @@ class SchedulerCache:
             job.widen(width)
         for queue in self.queues.values():
             queue.widen(width)
+        self._oversize = Oversize(self.nodes, self.dims)
         self.memo.clear()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -328,7 +330,7 @@ class SchedulerCache:
                 strays[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)
             else:
                 jobs[job.uid] = found.jobs[job.uid] = job
-        self._mark_impossible(jobs.values())
+        self._oversize.mark(jobs.values(), self.classes.count.keys())
         ssn = Session(
             uid, conf, self.dims, self.nodes, jobs, self.queues, now=now, random=random,
             classes=self.classes.count.keys(), claims=self.claims, memo=self.memo,
@@ -336,29 +338,6 @@ class SchedulerCache:
         ssn.verdicts.update(strays)
         ssn.open()
         return ssn
-
-    def _mark_impossible(self, jobs: Iterable[JobInfo]) -> None:
-        """Say of gangs that can never start, since too many of their pods are larger than any node, that it is so."""
-        large = self._too_large()
-        for job in jobs:
-            job.impossible = None
-            if large:
-                misfits = [task for task in job.pending() if task.cls in large]
-                if misfits and job.valid_count() - len(misfits) < job.min_available:
-                    job.impossible = _for_gang(large[misfits[0].cls], job, misfits[0], len(misfits))
-
-    def _too_large(self) -> dict[TaskClass, Verdict]:
-        version, seen = self.memo.get("too_large", (-1, {}))
-        if version != self.nodes.static_version:
-            seen = {}
-        seen = {cls: seen[cls] if cls in seen else too_large(self.nodes, self.dims, cls) for cls in self.classes.count}
-        self.memo["too_large"] = (self.nodes.static_version, seen)
-        return {cls: verdict for cls, verdict in seen.items() if verdict is not None}
-
-
-def _for_gang(verdict: Verdict, job: JobInfo, task: TaskInfo, misfits: int) -> Verdict:
-    placeable = job.valid_count() - misfits
-    return replace(verdict, queue=job.queue, task=task.role or task.name, needed=job.min_available, placeable=max(placeable, 0))
 
 
 def _keep(store: dict[str, Obj], key: str, obj: Obj, gone: bool) -> None:

@@ -8,32 +8,9 @@ import numpy as np
 
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
-from scheduler.model.nodes import Block, NodeTable
+from scheduler.model.nodes import Block
 from scheduler.model.resources import CPU, MEMORY, PODS, Dimensions, Mask
 from scheduler.placement.standing import Evaluator, Standing
-
-
-def too_large(nodes: NodeTable, dims: Dimensions, cls: TaskClass) -> Verdict | None:
-    """A verdict when the class asks for more than any node has, even an empty one."""
-    if not len(nodes):
-        return None
-    asked, offered = cls.request[cls.compared], nodes.allocatable[nodes.live][:, cls.compared]
-    if (offered >= asked).all(axis=1).any():
-        return None
-    largest = offered.max(axis=0)
-    # Where each amount for itself is to be had somewhere, the one that the fewest nodes have is the blocker.
-    lacking = np.flatnonzero(asked > largest)
-    worst = int(lacking[0]) if len(lacking) else int((offered >= asked).sum(axis=0).argmin())
-    dimension = int(cls.compared[worst])
-    return Verdict(
-        Stage.NODE_FIT,
-        Code.POD_TOO_LARGE,
-        resource=_resource(dims, dimension),
-        asked=int(asked[worst]),
-        limit=int(largest[worst]),
-        short=max(int(asked[worst] - largest[worst]), 0),
-        nodes=len(nodes),
-    )
 
 
 def of_nodes(evaluator: Evaluator, standing: Standing, task: TaskInfo, refused: dict[str, int]) -> Verdict:
@@ -72,7 +49,7 @@ def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: di
         short = ~lacking & (free[:, dimension] < cls.request[dimension])
         number = int(short.sum())
         if number:
-            cause = f"insufficient:{_resource(dims, dimension)}"
+            cause = f"insufficient:{resource_name(dims, dimension)}"
             counts[cause] = counts.get(cause, 0) + number
             if number > most:
                 blocker, most = dimension, number
@@ -83,7 +60,7 @@ def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: di
     return Verdict(
         Stage.NODE_FIT,
         Code.NODES_INSUFFICIENT,
-        resource=_resource(dims, blocker),
+        resource=resource_name(dims, blocker),
         asked=asked,
         free=best,
         short=max(asked - best, 0),
@@ -110,5 +87,6 @@ def of_gang(job: JobInfo, placed: int, first: Verdict | None, *, releasing: bool
     return gang
 
 
-def _resource(dims: Dimensions, dimension: int) -> str:
+def resource_name(dims: Dimensions, dimension: int) -> str:
+    """The name of a dimension; none for a column that no resource has yet."""
     return dims.names[dimension] if dimension < len(dims.names) else ""

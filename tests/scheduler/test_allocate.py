@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster.kinds import NODE
 from scheduler.framework.explain import Code, Stage
 from tests.scheduler.world import BARE, CONF, World, gang, group, node, pod, queue
 
@@ -62,6 +63,25 @@ def test_a_pod_larger_than_any_node_is_said_so_at_once_and_charged_to_nobody():
     assert world.verdicts["large"].code is Code.POD_TOO_LARGE
     assert (world.verdicts["large"].asked, world.verdicts["large"].limit) == (12_000, 8_000)
     assert world.started() == {"small": 2}
+
+
+def test_pods_that_do_not_exist_yet_are_known_to_be_too_large_by_their_sum():
+    conf = CONF.replace("- name: drf", "- name: overcommit\n  - name: drf")
+    large = group("large", 2, minResources={"cpu": "17", "memory": "1Gi"}, at=1)
+    strange = group("strange", 1, minResources={"cpu": "1", "nvidia.com/v100": "4"}, at=2)
+    fits = group("fits", 2, minResources={"cpu": "16"}, at=3)
+    world = World(nodes(2), large, strange, fits, conf=conf).cycle()
+    assert world.verdicts["large"].code is Code.POD_TOO_LARGE
+    assert (world.verdicts["large"].asked, world.verdicts["large"].limit) == (8_500, 8_000)
+    assert world.verdicts["strange"].resource == "nvidia.com/v100"
+    assert [world.phase(name) for name in ("large", "strange", "fits")] == ["Pending", "Pending", "Inqueue"]
+
+
+def test_a_job_that_was_too_large_goes_on_when_a_large_node_comes():
+    world = World(nodes(1), gang("large", 1, cpu=12)).cycle()
+    assert world.started() == {}
+    world.offline._modify(NODE, node("big", cpu=16))
+    assert world.cycle().started() == {"large": 1}
 
 
 def test_a_job_in_an_unknown_queue_is_told_so():

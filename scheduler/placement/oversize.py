@@ -1,0 +1,95 @@
+"""Gangs that can never start on these nodes, since their pods are larger than any of them.
+
+They are told so at once and charged to no budget, so that they never hold others up. Where the pods are not made yet, the
+gang's minResources prove it by the pigeonhole principle: of n pods that together ask more than n times what the largest
+node has, one asks more than that node has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.nodes import NodeTable
+from scheduler.model.resources import PODS, Dimensions
+from scheduler.placement.refusals import resource_name
+
+
+class Oversize:
+    """What is too large for the nodes as they are; kept while their static columns stay."""
+
+    def __init__(self, nodes: NodeTable, dims: Dimensions) -> None:
+        self._nodes, self._dims = nodes, dims
+        self._version = -1
+        self._largest: Any = None
+        self._classes: dict[TaskClass, Verdict | None] = {}
+
+    def mark(self, jobs: Iterable[JobInfo], classes: Collection[TaskClass]) -> None:
+        """Set or clear `impossible` on jobs."""
+        self._renew(classes)
+        large = {cls: verdict for cls, verdict in self._classes.items() if verdict is not None}
+        for job in jobs:
+            job.impossible = None
+            if job.valid_count() < job.min_available:
+                job.impossible = self._by_minimum(job)
+            elif large:
+                job.impossible = _by_pods(job, large)
+
+    def _renew(self, classes: Collection[TaskClass]) -> None:
+        known = self._classes if self._version == self._nodes.static_version else {}
+        if self._version != self._nodes.static_version:
+            self._version = self._nodes.static_version
+            live = self._nodes.allocatable[self._nodes.live]
+            self._largest = live.max(axis=0) if len(live) else None
+        self._classes = {cls: known[cls] if cls in known else self._of_class(cls) for cls in classes}
+
+    def _of_class(self, cls: TaskClass) -> Verdict | None:
+        if self._largest is None:
+            return None
+        asked, offered = cls.request[cls.compared], self._nodes.allocatable[self._nodes.live][:, cls.compared]
+        if (offered >= asked).all(axis=1).any():
+            return None
+        largest = offered.max(axis=0)
+        # Where each amount for itself is to be had somewhere, the one that the fewest nodes have is the blocker.
+        lacking = np.flatnonzero(asked > largest)
+        worst = int(lacking[0]) if len(lacking) else int((offered >= asked).sum(axis=0).argmin())
+        return self._verdict(int(cls.compared[worst]), int(asked[worst]), int(largest[worst]))
+
+    def _by_minimum(self, job: JobInfo) -> Verdict | None:
+        """A verdict when the gang's minResources, shared out evenly, are above the largest node in some dimension."""
+        if self._largest is None or job.min_resources is None or job.min_available < 1:
+            return None
+        needs, count = job.min_resources.values, job.min_available
+        for dimension in np.flatnonzero(needs > 0):
+            need, largest = int(needs[dimension]), int(self._largest[dimension])
+            if dimension != PODS and need > count * largest:
+                return replace(self._verdict(int(dimension), -(-need // count), largest), queue=job.queue, needed=count)
+        return None
+
+    def _verdict(self, dimension: int, asked: int, largest: int) -> Verdict:
+        return Verdict(
+            Stage.NODE_FIT,
+            Code.POD_TOO_LARGE,
+            resource=resource_name(self._dims, dimension),
+            asked=asked,
+            limit=largest,
+            short=max(asked - largest, 0),
+            nodes=len(self._nodes),
+        )
+
+
+def _by_pods(job: JobInfo, large: dict[TaskClass, Verdict]) -> Verdict | None:
+    """A verdict when too few pods are left for the gang without those that are too large."""
+    misfits = [task for task in job.pending() if task.cls in large]
+    placeable = job.valid_count() - len(misfits)
+    if not misfits or placeable >= job.min_available:
+        return None
+    first = misfits[0]
+    return replace(
+        large[first.cls], queue=job.queue, task=first.role or first.name, needed=job.min_available, placeable=placeable
+    )  # fmt: skip
