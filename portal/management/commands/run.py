@@ -41,7 +41,8 @@ class Command(BaseCommand):
         parser.add_argument("--speed", type=_positive, default=1.0, help="the cluster's time runs this many times faster")
         parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
         parser.add_argument("--instant", action="store_true", help="pods start and stop without delay")
-        parser.add_argument("--conf", type=Path, help="a volcano-scheduler.conf (default: Volcano's own)")
+        conf = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
+        parser.add_argument("--conf", type=Path, default=conf, help="a volcano-scheduler.conf (default: the one in deploy/)")
         parser.add_argument("--seed", type=int, default=1, help="of run times and of the sample jobs")
 
     def handle(self, **options: Any) -> None:
