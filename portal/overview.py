@@ -17,6 +17,7 @@ from jobs.remarks import line
 from jobs.rows import JOB_FIELDS
 from portal import attention, figures
 from queues import queries as queue_queries
+from queues.models import Queue
 
 GPU = "nvidia.com/gpu"
 RANGES = {"1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h"), "7d": gettext_lazy("7 d")}
@@ -34,7 +35,6 @@ def context(user: Any, window: str) -> dict[str, Any]:
     history = queue_queries.shares_over_time(
         [branch.queue.name for branch in leaves], GPU, queue_queries.WINDOWS[window], present
     )
-    held = figures.held_at(user)
     shown = figures.headline(user, fleet)
     return {
         "figures": shown,
@@ -43,16 +43,27 @@ def context(user: Any, window: str) -> dict[str, Any]:
         "branches": sorted(leaves, key=lambda branch: (-branch.bars[0].request, branch.queue.name))[:9],
         "history": history,
         "chart": history.as_json() | {"installed": shown.gpus_total},
-        "attention": attention.entries(user, fleet, queues, present),
+        "spines": _spines(fleet),
+        "is_small": fleet.total <= CELLS,
+        "is_empty": not policy().visible(user, Job.objects.all()).exists(),
+        "may_start": policy().may(user, "workload.start"),
+        **_lists(user, fleet, queues),
+    }
+
+
+def side(user: Any) -> dict[str, Any]:
+    """What the page renews by itself: what needs attention, why jobs wait, what has finished."""
+    return _lists(user, fleet_queries.fleet(user), queue_queries.queues(user))
+
+
+def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue]) -> dict[str, Any]:
+    held = figures.held_at(user)
+    return {
+        "attention": attention.entries(user, fleet, queues, runtime.now()),
         "held": [(stage_label(stage) if stage else _("Not judged yet"), stage, jobs, gpus) for stage, jobs, gpus in held],
         "held_total": sum(jobs for _stage, jobs, _gpus in held),
         "held_most": max((jobs for _stage, jobs, _gpus in held), default=1),
-        "spines": _spines(fleet),
-        "is_small": fleet.total <= CELLS,
         "finished": _finished(user),
-        "is_empty": not policy().visible(user, Job.objects.all()).exists(),
-        "may_start": policy().may(user, "workload.start"),
-        "present": present,
     }
 
 

@@ -90,4 +90,6 @@ def overview(request: HttpRequest) -> HttpResponse:
     window = request.GET.get("range", "1h")
     if window not in overview_page.RANGES:
         return redirect("overview")
+    if request.GET.get("part") == "side":  # the page asks for it now and then, so that its lists follow its figures
+        return render(request, "portal/side.html", overview_page.side(request.user))
     return render(request, "portal/overview.html", overview_page.context(request.user, window))

@@ -33,4 +33,5 @@ def for_scripts() -> dict[str, object]:
         "span": _("%(state)s %(duration)s"),
         "noNode": _("no node"),
         "other": _("other"),
+        "freeOf": _("%(free)s of %(total)s free"),
     }

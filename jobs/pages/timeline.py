@@ -59,6 +59,11 @@ class Timeline:
     now: float | None
     hidden_tasks: int
 
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """Each state that occurs, with its word, in order of appearance."""
+        return list({bar.state: bar.word for lane in self.lanes for bar in lane.bars}.items())
+
 
 def build(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], present: datetime) -> Timeline:
     """Draw the job's phases, and for each task when its pods waited and ran."""

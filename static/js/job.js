@@ -71,10 +71,16 @@ function patchEvents(events) {
   if (!table || !events.length) return;
   const body = table.tBodies[0];
   const wide = table.tHead !== null;
-  for (const event of [...events].sort((a, b) => Date.parse(a.last_seen) - Date.parse(b.last_seen))) {
-    body.querySelector(`tr[data-uid="${CSS.escape(event.uid)}"]`)?.remove();
+  for (const event of events) {
+    const at = Date.parse(event.last_seen) / 1000;
+    const old = body.querySelector(`tr[data-uid="${CSS.escape(event.uid)}"]`);
+    if (old && Number(old.dataset.count) === event.count && Number(old.dataset.at) >= Math.floor(at)) continue;
+    old?.remove();
     body.querySelector("tr:not([data-uid])")?.remove();
-    body.prepend(eventRow(event, wide));
+    const row = eventRow(event, wide);
+    row.dataset.at = at;
+    row.dataset.count = event.count;
+    body.insertBefore(row, [...body.rows].find((other) => Number(other.dataset.at) <= at) ?? null);
   }
   while (body.rows.length > Number(table.dataset.limit)) body.lastElementChild.remove();
 }

@@ -32,15 +32,15 @@ function option() {
     areaStyle: { color: token(name ? `--cat-${i + 1}` : "--cat-0"), opacity: 0.78 },
     data: source.times.map((at, k) => [at, source.series[name][k]]),
   }));
-  if (series.length && source.installed) {
-    series[0].markLine = {
-      silent: true,
-      symbol: "none",
-      lineStyle: { color: token("--ba-ink"), type: "solid", width: 1.2 },
-      label: { position: "insideStartTop", color: token("--ba-ink"), fontSize: 11, fontWeight: 600, formatter: fill(words.installed, { count: numberWords(source.installed) }) },
-      data: [{ yAxis: source.installed }],
-    };
-  }
+  const installed = fill(words.installed, { count: numberWords(source.installed) });
+  series.push({
+    name: installed,
+    type: "line",
+    symbol: "none",
+    itemStyle: { color: token("--ba-ink") },
+    lineStyle: { width: 1.2, color: token("--ba-ink") },
+    data: source.times.map((at) => [at, source.installed]),
+  });
   return {
     ...base,
     yAxis: { ...base.yAxis, max: (value) => nice(Math.max(value.max, source.installed)) },
@@ -59,6 +59,7 @@ subscribe("overview", {
 });
 
 const latest = new Map();
+const leaves = new Set([...document.querySelectorAll("[data-share]")].map((line) => line.dataset.share));
 subscribe("queues", {
   onMessage(message) {
     for (const row of message.changed ?? []) {
@@ -87,6 +88,12 @@ function patchShare(line, row) {
 setInterval(() => {
   if (!chart || latest.size === 0 || document.hidden) return;
   source.times.push(present());
+  for (const [name, units] of latest) {
+    const named = Object.keys(source.series).filter(Boolean);
+    if (units > 0 && !(name in source.series) && leaves.has(name) && named.length < 6) {
+      source.series = { [name]: source.times.slice(0, -1).map(() => 0), ...source.series };
+    }
+  }
   const named = Object.keys(source.series);
   for (const name of named) {
     const values = source.series[name];
@@ -94,3 +101,25 @@ setInterval(() => {
   }
   chart.update();
 }, STEP);
+
+// The small map: a node's cells follow the topology; the words beside a spine count what is free.
+subscribe("topology", {
+  onMessage(message) {
+    const touched = new Set();
+    for (const row of message.changed ?? []) {
+      const strip = document.querySelector(`.mini-node[data-node="${CSS.escape(row.node)}"]`);
+      if (!strip) continue;
+      for (const gpu of row.gpus) {
+        const cell = strip.children[gpu.index];
+        const state = !row.ready ? "unknown" : gpu.state === "free" && row.cordoned ? "cordoned" : gpu.state;
+        if (cell) cell.className = `g-${state}`;
+      }
+      touched.add(strip.closest(".mini"));
+    }
+    for (const spine of touched) {
+      const cells = spine.querySelectorAll(".mini-node i");
+      const free = spine.querySelectorAll(".mini-node .g-free").length;
+      spine.querySelector("[data-free]").textContent = fill(words.freeOf, { free: numberWords(free), total: numberWords(cells.length) });
+    }
+  },
+});

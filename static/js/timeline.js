@@ -7,6 +7,7 @@ const lane = box?.querySelector("[data-lane=job]");
 const start = Number(box?.dataset.start);
 let end = Number(box?.dataset.end);
 const marks = { Running: "running", Restarting: "restarting", Completed: "completed", Failed: "failed", Aborted: "aborted", Terminated: "aborted" };
+const NARROW = 9; // percent of the axis that words need, as on the server
 const finals = ["Completed", "Failed", "Terminated"];
 
 function place(at) {
@@ -30,11 +31,12 @@ export function relayout() {
     const to = Number(bar.dataset.to ?? now);
     bar.style.left = place(from);
     bar.style.width = `${Math.max(0, (100 * (Math.min(to, end) - from)) / (end - start)).toFixed(3)}%`;
+    const label = bar.querySelector("span");
+    if (label) label.hidden = Number.parseFloat(bar.style.width) < NARROW;
     if (bar.dataset.to === undefined) {
       const text = fill(words.span, { state: bar.dataset.word, duration: durationWords(now - from) });
       bar.title = text;
-      const shown = bar.querySelector("span");
-      if (shown) shown.textContent = text;
+      if (label) label.textContent = text;
     }
   });
   box.querySelectorAll("[data-now]").forEach((line) => (line.style.left = place(now)));

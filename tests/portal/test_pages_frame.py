@@ -198,3 +198,13 @@ def test_health_counts_machines_and_faults():
     )
     assert figures.health() == figures.Health(nodes=3, ready=2, faults=2)
     assert Node.objects.count() == 4
+
+
+def test_the_overview_renews_its_lists_alone(client: Client, ada, django_assert_max_num_queries):
+    make.save([make.job("broke", phase=JobPhase.FAILED, finished_at=make.now())])
+    with django_assert_max_num_queries(12):
+        html = client.get("/?part=side", headers={"HX-Request": "true"}).content.decode()
+    assert "broke failed" in html
+    assert "<html" not in html
+    assert 'id="attention"' in html
+    assert 'hx-swap-oob="true"' in html
