@@ -39,7 +39,7 @@ def _running(job: Job) -> str:
 def _failed(job: Job) -> str:
     pods = ngettext("%(count)s pod failed", "%(count)s pods failed", job.failed) % {"count": number(job.failed)}
     if job.retry_count and job.retry_count >= job.max_retry:
-        used = ngettext("%(failed)s, its one retry used", "%(failed)s, all %(retries)s retries used", job.max_retry)
+        used = ngettext("%(failed)s, %(retries)s retry used", "%(failed)s, all %(retries)s retries used", job.max_retry)
         return used % {"failed": pods, "retries": number(job.max_retry)}
     return pods if job.failed else ""
 

@@ -82,7 +82,7 @@ def _read(path: Path) -> Catalog:
 
 
 def untranslated(catalog: Catalog, template: Catalog) -> list[str]:
-    """Texts of the sources that a catalog lacks, has empty or only guesses (fuzzy)."""
+    """Texts of the sources that a catalog lacks, has empty, only guesses (fuzzy) or gives other placeholders."""
     faults = []
     for message in template:
         if not message.id:
@@ -90,9 +90,11 @@ def untranslated(catalog: Catalog, template: Catalog) -> list[str]:
         found = catalog.get(message.id, message.context)
         text = found.string if found else ""
         complete = all(text) if isinstance(text, tuple | list) else bool(text)
+        place = ":".join(map(str, message.locations[0])) if message.locations else "?"
         if found is None or not complete or found.fuzzy:
-            place = ":".join(map(str, message.locations[0])) if message.locations else "?"
             faults.append(f"{place}: {message.id!r}")
+        else:
+            faults += [f"{place}: {message.id!r}: {error}" for error in found.check(catalog)]
     return faults
 
 

@@ -17,7 +17,9 @@ TEMPLATE = b"""{% load i18n %}
 
 
 def test_texts_of_a_template_are_found_with_brackets_plurals_and_contexts():
-    found = [(m, c) for _, m, _, c in extract(translations.extract_template, io.BytesIO(TEMPLATE), keywords=translations.KEYWORDS)]
+    found = [
+        (m, c) for _, m, _, c in extract(translations.extract_template, io.BytesIO(TEMPLATE), keywords=translations.KEYWORDS)
+    ]
     assert found == [
         ("One (two) three", None),
         ("four", None),
