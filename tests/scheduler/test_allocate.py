@@ -176,6 +176,16 @@ def test_a_host_port_is_given_once_a_node():
     assert sorted(world.bound.values()) == ["n0", "n1"]
 
 
+def test_pods_that_avoid_each_other_are_placed_one_by_one():
+    term = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
+    spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    parts = gang("a", 4, 3, cpu=1, pod_spec=spec)
+    for made in parts[1:]:
+        made["metadata"]["labels"] = {"app": "x"}
+    world = World(nodes(3), parts).cycle()
+    assert sorted(world.bound.values()) == ["n0", "n1", "n2"]
+
+
 def test_what_is_being_released_is_reserved_and_bound_once_it_is_free():
     leaving = pod("old", "w", 0, {"cpu": 8}, nodeName="n0")
     leaving["status"]["phase"] = "Running"
