@@ -40,7 +40,7 @@ class Entry:
 def entries(user: Any, fleet: Fleet, queues: list[Queue], present: datetime) -> list[Entry]:
     """Impossible jobs, broken GPUs, lost nodes, closed queues with waiting jobs, fresh failures, then the longest waits."""
     jobs = policy().visible(user, Job.objects.all())
-    waiting = list(jobs.filter(WAITING, verdict__isnull=False).only(*JOB_FIELDS).order_by("created_at")[:200])
+    waiting = list(jobs.filter(WAITING, verdict_stage__gt="").only(*JOB_FIELDS).order_by("created_at")[:200])
     fresh = jobs.filter(phase=JobPhase.FAILED, deleted_at=None, finished_at__gt=present - RECENT)
     failed = list(fresh.only(*JOB_FIELDS).order_by("-finished_at")[:3])
     impossible = [job for job in waiting if reasons.is_impossible(job.verdict)]

@@ -107,7 +107,7 @@ class Sink:
             jobs = Job.objects.filter(pk__in=new).only("uid", "phase", "deleted_at", "verdict", "verdict_stage")
             changed = [job for job in jobs if _judge(job, new[job.uid])]
             if self._first:  # what a scheduler before this one left behind
-                left = Job.objects.exclude(verdict=None).only("uid", "phase", "deleted_at", "verdict", "verdict_stage")
+                left = Job.objects.exclude(verdict_stage="").only("uid", "phase", "deleted_at", "verdict", "verdict_stage")
                 changed += [job for job in left if job.uid not in new and _judge(job, None)]
                 self._first = False
             Job.objects.bulk_update(changed, ["verdict", "verdict_stage"], batch_size=500)
