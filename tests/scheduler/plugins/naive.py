@@ -54,6 +54,7 @@ class Task:
     best_effort: bool
     status: TaskStatus
     node: int
+    labels: dict[str, str]
 
 
 @dataclass
@@ -145,7 +146,7 @@ class Naive:
         order = (-task.priority, task.index, task.creation, task.uid)
         return Task(
             task.uid, self.dims.units(task.cls.request), (cpu, memory), dict(task.cls.spec), task.role, order,
-            task.cls.best_effort, task.status, task.node,
+            task.cls.best_effort, task.status, task.node, dict(task.pod["metadata"]["labels"]),
         )  # fmt: skip
 
     # -- queues ----------------------------------------------------------------------------------------------------------
@@ -311,7 +312,41 @@ class Naive:
             return False
         if any(node.labels.get(key) != value for key, value in task.spec.get("nodeSelector", {}).items()):
             return False
-        return not any(taint["effect"] == "NoSchedule" and not _tolerated(task, taint) for taint in node.taints)
+        if any(taint["effect"] == "NoSchedule" and not _tolerated(task, taint) for taint in node.taints):
+            return False
+        return self._stands_its_company(task, row) and self._keeps_even(task, row)
+
+    def _there(self) -> list[Task]:
+        """Pods on nodes, reserved and leaving ones included."""
+        return [task for job in self.jobs for task in job.tasks if task.node >= 0]
+
+    def _stands_its_company(self, task: Task, row: int) -> bool:
+        here = self.nodes[row].labels
+        for other in self._there():
+            there = self.nodes[other.node].labels
+            for asking, asked in ((task, other), (other, task)):
+                for key, labels in _shunned(asking):
+                    near = key in here and here[key] == there.get(key)
+                    if near and labels.items() <= asked.labels.items():
+                        return False
+        return True
+
+    def _keeps_even(self, task: Task, row: int) -> bool:
+        """Hard topology spreading of pods that carry the task's own label; every node with the key counts."""
+        for constraint in task.spec.get("topologySpreadConstraints", []):
+            key, wanted = constraint["topologyKey"], constraint["labelSelector"]["matchLabels"]
+            counts = {node.labels[key]: 0 for node in self.nodes if key in node.labels and self._may_use(task, node)}
+            for other in self._there():
+                domain = self.nodes[other.node].labels.get(key)
+                if domain in counts and wanted.items() <= other.labels.items() and self._may_use(task, self.nodes[other.node]):
+                    counts[domain] += 1
+            domain = self.nodes[row].labels.get(key)
+            if domain is None or counts[domain] + 1 - min(counts.values()) > constraint["maxSkew"]:
+                return False
+        return True
+
+    def _may_use(self, task: Task, node: Node) -> bool:
+        return task.spec.get("nodeSelector", {}).items() <= node.labels.items()
 
     def _scores(self, task: Task, rows: list[int]) -> dict[int, float]:
         taints = {
@@ -379,6 +414,12 @@ class Naive:
 def _compared(task: Task) -> list[tuple[str, float]]:
     """What must fit: cpu and memory, also when nothing of them is asked, and everything that is."""
     return list({"cpu": 0, "memory": 0, **task.request}.items())
+
+
+def _shunned(task: Task) -> list[tuple[str, dict[str, str]]]:
+    """Topology key and labels of the pods that the task keeps away from."""
+    terms = task.spec.get("affinity", {}).get("podAntiAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    return [(term["topologyKey"], term["labelSelector"]["matchLabels"]) for term in terms]
 
 
 def _disliked(task: Task, taint: dict[str, Any]) -> bool:

@@ -27,22 +27,28 @@ _WISH = {
 _SPEC: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{}, {}, {"nodeSelector": {"zone": "a"}}, {"tolerations": [{"key": "k", "operator": "Exists"}]}, _WISH]
 )
+_APP = {"labelSelector": {"matchLabels": {"app": "a"}}}
+_COMPANY: list[dict[str, Any]] = [
+    {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**_APP, "topologyKey": key}]}}}
+    for key in ("zone", "kubernetes.io/hostname")
+]
+_EVEN = {**_APP, "topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+_COMPANY += [{"topologySpreadConstraints": [_EVEN]}, {"topologySpreadConstraints": [_EVEN], "nodeSelector": {"zone": "a"}}]
 _REQUEST = st.fixed_dictionaries(
     {"cpu": st.sampled_from(["0", "300m", "1", "2", "3"]), "memory": st.sampled_from(["0", "500Mi", "1Gi", "3Gi"])},
     optional={"gpu": st.integers(1, 2)},
 )
-_TEMPLATE = st.tuples(_REQUEST, _SPEC)
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn, spec: st.SearchStrategy[dict[str, Any]] = _SPEC) -> World:
     """A few nodes, some with pods that run or leave; queues near their limit; gangs of several roles, interleaved."""
     world = World()
     for i in range(draw(st.integers(1, 5))):
         amounts = draw(st.fixed_dictionaries({"cpu": st.integers(1, 6), "memory": st.sampled_from(["1Gi", "4Gi", "6Gi"])}))
         if draw(st.booleans()):
             amounts["gpu"] = draw(st.integers(1, 4))
-        labels, taints = draw(_LABELS), draw(_TAINTS)
+        labels, taints = {"kubernetes.io/hostname": f"n{i}", **draw(_LABELS)}, draw(_TAINTS)
         world.node(f"n{i}", pods=draw(st.sampled_from([2, 5, 110])), labels=labels, taints=taints,
                    unschedulable=draw(st.integers(0, 9)) == 0, **amounts)  # fmt: skip
     for i in range(draw(st.integers(1, 3))):
@@ -51,12 +57,12 @@ def worlds(draw: st.DrawFn) -> World:
         world.queue(f"q{i}", draw(st.integers(1, 3)), capability=capability, guarantee=guarantee,
                     priority=draw(st.sampled_from([0, 0, 1])))  # fmt: skip
     for i in range(draw(st.integers(1, 6))):
-        _job(draw, world, f"j{i}")
+        _job(draw, world, f"j{i}", spec)
     return world
 
 
-def _job(draw: st.DrawFn, world: World, name: str) -> None:
-    templates = draw(st.lists(_TEMPLATE, min_size=1, max_size=2))
+def _job(draw: st.DrawFn, world: World, name: str, specs: st.SearchStrategy[dict[str, Any]]) -> None:
+    templates = draw(st.lists(st.tuples(_REQUEST, specs), min_size=1, max_size=2))
     roles = [draw(st.sampled_from(["", f"role{i}"])) for i in range(len(templates))]
     members = draw(st.lists(st.integers(0, len(templates) - 1), min_size=1, max_size=7))
     minimum = draw(st.integers(0, len(members)))
@@ -68,7 +74,9 @@ def _job(draw: st.DrawFn, world: World, name: str) -> None:
         cls = world.cls(request, spec)
         node = _room(draw, world, cls)
         status = draw(st.sampled_from([TaskStatus.RUNNING, TaskStatus.RELEASING])) if node >= 0 else TaskStatus.PENDING
-        world.task(job, cls, node=node, status=status, role=roles[member], priority=draw(st.sampled_from([1, 1, 1, 2])))
+        labels = {"app": "a"} if spec in _COMPANY or draw(st.integers(0, 3)) == 0 else {}
+        priority = draw(st.sampled_from([1, 1, 1, 2]))
+        world.task(job, cls, node=node, status=status, role=roles[member], priority=priority, labels=labels)
 
 
 def _room(draw: st.DrawFn, world: World, cls: Any) -> int:
@@ -142,3 +150,9 @@ def test_all_scores_together_give_the_same_placements(world: World) -> None:
     weights = {**WEIGHTS, "mostrequested": 2, "leastrequested": 0, "nodeaffinity": 1}
     order = ("nodeorder", {f"{scorer}.weight": weight for scorer, weight in weights.items()})
     _agree(world, order, ("binpack", {}), weights=weights, binpack={"cpu": 1, "memory": 1})
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(st.sampled_from([{}, *_COMPANY])))
+def test_pods_that_look_at_each_other_are_placed_the_same(world: World) -> None:
+    _agree(world, ("nodeorder", {}), weights=WEIGHTS, binpack={})
