@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
 from cluster import documents, runtime
 from cluster.errors import ApiError
@@ -12,9 +12,11 @@ from cluster.problems import AboutDocument, Refused, faults_of
 from portal.apply import Result, apply
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def apply_all(request: HttpRequest) -> HttpResponse:
     """Apply the posted YAML. All documents are tried first; when one is refused nothing is written and all faults are shown."""
+    if request.method == "GET":  # a result page that is asked for again
+        return redirect("jobs:submit")
     text = request.POST.get("yaml", "")
     results: list[Result] = []
     faults: list[dict[str, object]] = []

@@ -9,6 +9,10 @@ if (box) {
   const unit = box.dataset.unit;
   const number = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
   const chart = echarts.init(box, null, { renderer: "canvas" });
+  const round = (value) => { // up to half a power of ten, so that the last tick keeps its distance
+    const step = 10 ** Math.floor(Math.log10(value || 1)) / 2;
+    return Math.ceil(value / step) * step;
+  };
   const styles = {
     allocated: ["--st-running", "solid", true],
     inqueue: ["--st-inqueue", "solid", false],
@@ -51,7 +55,7 @@ if (box) {
         valueFormatter: (value) => (value == null ? "–" : `${number.format(value)}${unit ? ` ${unit}` : ""}`),
       },
       xAxis: { type: "time", axisLine: { lineStyle: { color: css("--ba-line2") } }, axisLabel: { ...font, hideOverlap: true }, splitLine: { show: false } },
-      yAxis: { type: "value", min: 0, max: stacked && data.capacity ? (range) => Math.max(range.max, data.capacity) : undefined, axisLabel: { ...font, formatter: (value) => number.format(value) }, splitLine: { lineStyle: { color: css("--ba-line") } } },
+      yAxis: { type: "value", min: 0, max: stacked && data.capacity ? (range) => round(Math.max(range.max, data.capacity)) : undefined, axisLabel: { ...font, formatter: (value) => number.format(value) }, splitLine: { lineStyle: { color: css("--ba-line") } } },
       series: series(),
     }, true);
   };

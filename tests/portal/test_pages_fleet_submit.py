@@ -259,3 +259,7 @@ def test_the_state_that_the_page_carries_is_not_trusted(lena, fleet):
 def test_no_event_is_left_by_a_check(lena, fleet):
     lena.post(CHECK, fields(lena.get(PAGE).content))
     assert not Event.objects.exists()
+
+
+def test_a_result_that_is_asked_for_again_leads_back_to_the_draft(lena, fleet):
+    assert lena.get(reverse("apply"))["Location"] == PAGE
