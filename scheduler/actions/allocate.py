@@ -62,7 +62,8 @@ class _Allocation:
                 self.ssn.admit(job)
             refusal = self.ssn.job_valid(job) or job.impossible or no_nodes
             if refusal is not None:
-                if job.tasks or job.uid not in self.ssn.admitted:  # pods are made only once their job is admitted
+                # Pods are made only once their job is admitted, and one that ran has no need to be told.
+                if (job.tasks or job.uid not in self.ssn.admitted) and job.phase not in ("Running", "Completed"):
                     self.ssn.refuse(job, refusal)
                 continue
             tasks = [task for task in job.pending() if not task.cls.best_effort and not task.gated]

@@ -96,6 +96,16 @@ def test_too_few_pods_are_a_verdict():
     assert (verdict.code, verdict.needed, verdict.placeable) == (Code.GANG_TOO_FEW_PODS, 3, 1)
 
 
+def test_a_job_that_ended_badly_does_not_wait_for_anything():
+    parts = gang("a", 2, cpu=1)
+    for made, phase in zip(parts[1:], ("Succeeded", "Failed"), strict=True):
+        made["spec"]["nodeName"], made["status"]["phase"] = "n0", phase
+    parts[0]["status"]["phase"] = "Running"
+    world = World(nodes(1), parts).cycle(2)
+    assert world.verdicts.get("a") is None
+    assert world.phase("a") == "Completed"
+
+
 def test_a_gated_pod_waits_with_its_reason():
     world = World(nodes(1), gang("a", 1, cpu=1, pod_spec={"schedulingGates": [{"name": "x"}]}), conf=BARE).cycle()
     assert world.verdicts["a"].code is Code.GATED
