@@ -8,16 +8,16 @@ from jobs.choices import GroupPhase, JobPhase, PodPhase
 __all__ = ["amount", "duration", "mark_of", "number", "quantity", "resource_name", "short_model", "word_of"]
 
 MARKS = ("pending", "inqueue", "running", "completed", "failed", "aborted", "restarting", "terminating", "unknown")
+_LABEL_OF = {choice.value: choice.label for choices in (GroupPhase, PodPhase, JobPhase) for choice in choices}
+_MARK_OF = {choice.value: choice.mark for choices in (PodPhase, JobPhase) for choice in choices}
 
 
 def mark_of(phase: str, mark: str = "") -> str:
     """The state mark of a phase; `unknown` for a phase that Basalt does not know."""
     if mark in MARKS:
         return mark
-    if phase in JobPhase.values:
-        return JobPhase(phase).mark
-    if phase in PodPhase.values:
-        return PodPhase(phase).mark
+    if known := _MARK_OF.get(phase):
+        return known
     return phase.lower() if phase.lower() in MARKS else "unknown"
 
 
@@ -25,7 +25,4 @@ def word_of(phase: str, mark: str = "") -> str:
     """The word beside the mark, in the reader's language."""
     if mark == "inqueue":
         return str(GroupPhase.INQUEUE.label)
-    for choices in (JobPhase, PodPhase, GroupPhase):
-        if phase in choices.values:
-            return str(choices(phase).label)
-    return phase
+    return str(_LABEL_OF.get(phase, phase))

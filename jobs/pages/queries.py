@@ -37,6 +37,7 @@ STATES: dict[str, Q] = {"inqueue": Q(phase=JobPhase.PENDING, group_phase=GroupPh
 for _mark in ("pending", "running", "restarting", "terminating", "failed", "aborted", "completed"):
     STATES[_mark] = Q(phase__in=[phase for phase in JobPhase if phase.mark == _mark])
 STATES["pending"] &= ~Q(group_phase=GroupPhase.INQUEUE)
+_MARKS: dict[str, str] = {phase.value: phase.mark for phase in JobPhase}
 STATE_ORDER = ("pending", "inqueue", "running", "restarting", "terminating", "failed", "aborted", "completed")
 
 
@@ -44,7 +45,7 @@ def state_of(phase: str, group_phase: str) -> str:
     """The state mark by which a job is filtered and counted."""
     if phase == JobPhase.PENDING and group_phase == GroupPhase.INQUEUE:
         return "inqueue"
-    return JobPhase(phase).mark if phase in JobPhase.values else "unknown"
+    return _MARKS.get(phase, "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +154,21 @@ def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
     """Count every facet in one statement: jobs are grouped by all dimensions at once, and the groups are summed here."""
     groups = asked.base(jobs).order_by().values_list("phase", "group_phase", *COLUMNS.values()).annotate(jobs=Count("uid"))
     counts: dict[str, Counter[str]] = {name: Counter() for name in DIMENSIONS}
-    chosen = {name: frozenset(getattr(asked, name)) for name in DIMENSIONS}
+    chosen = [(at, frozenset(getattr(asked, name))) for at, name in enumerate(DIMENSIONS) if getattr(asked, name)]
+    tallies = list(counts.values())
     total = matching = 0
     for phase, group_phase, *values, number in groups:
-        place = dict(zip(DIMENSIONS, (state_of(phase, group_phase), *values), strict=True))
-        missed = [name for name in DIMENSIONS if chosen[name] and place[name] not in chosen[name]]
+        place = (state_of(phase, group_phase), *values)
+        missed = [at for at, wanted in chosen if place[at] not in wanted]
         total += number
-        matching += number if not missed else 0
-        for name in DIMENSIONS:
-            if place[name] and (not missed or missed == [name]):
-                counts[name][place[name]] += number
+        if not missed:
+            matching += number
+            for tally, value in zip(tallies, place, strict=True):
+                tally[value] += number
+        elif len(missed) == 1:  # a dimension counts all its choices, whichever of them are taken
+            tallies[missed[0]][place[missed[0]]] += number
+    for tally in tallies:
+        tally.pop("", None)
     if not total and asked.text:  # an empty answer says of how many
         total = jobs.filter(deleted_at=None).count()
     return Facets(total, matching, counts)
