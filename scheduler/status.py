@@ -47,8 +47,9 @@ class Writes:
 
 @dataclass(slots=True)
 class _Told:
-    """What was last said of a job."""
+    """What was last said of a job; `uid` is its PodGroup's, since another one may come under the same name."""
 
+    uid: str = ""
     version: int = -1
     verdict: Verdict | None = None
     at: float = 0.0
@@ -96,6 +97,8 @@ class StatusKeeper:
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())
+        if told.uid != objects.uid(dict(job.obj)):
+            told = self._told[job.uid] = _Told(objects.uid(dict(job.obj)), verdict=told.verdict)
         verdict = ssn.verdicts.get(job.uid)
         changed = _kind_of(verdict) != _kind_of(told.verdict)
         if not changed and ssn.now < told.at + QUIET:

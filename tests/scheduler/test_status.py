@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from cluster.kinds import NODE, POD
+from cluster.kinds import NODE, POD, POD_GROUP
+from cluster.port import WatchEvent
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.status import describe, phase
 from tests.scheduler.world import BARE, World, gang, group, node, pod
@@ -86,6 +87,21 @@ def test_a_verdict_whose_numbers_alone_moved_is_not_said_again_at_once():
     assert world.verdicts["a"] == first
     world.offline.now += 60
     assert "default/a" in world.cycle().cycles[-1].record.verdicts
+
+
+def test_a_podgroup_that_takes_the_place_of_another_is_written_anew():
+    world = World(node("n0"), gang("a", 2, cpu=1), conf=BARE).cycle(2)
+    assert world.phase("a") == "Running"
+    old = world.offline.cache.jobs["default/a"]
+    for task in list(old.tasks.values()):
+        world.offline.cache.apply(WatchEvent("DELETED", POD, dict(task.pod)))
+    world.offline.cache.apply(WatchEvent("DELETED", POD_GROUP, dict(old.obj)))
+    again = gang("a", 2, cpu=1)
+    again[0]["metadata"]["uid"] = "another"
+    for made in again:
+        world.offline._modify(POD_GROUP if made["kind"] == "PodGroup" else POD, made)
+    world.cycle()
+    assert [write.uid for write in world.cycles[-1].writes.statuses if write.kind == POD_GROUP] == ["another"]
 
 
 @pytest.mark.parametrize(
