@@ -95,8 +95,12 @@ def rows_of(runs: Sequence[Run], pods: int) -> list[tuple[str, list[str]]]:
         ("scheduling, s", [f"{run.seconds:.2f}" for run in runs]),
     ]
     rows += [(f"  {phase}, s", [f"{run.phases.get(phase, 0.0):.2f}" for run in runs]) for phase in phases]
-    rows.append(("pods/s", [f"{run.placed / run.seconds:,.0f}" for run in runs]))
+    rows.append(("pods/s", [_rate(run.placed, run.seconds) for run in runs]))
     rows.append(("processor time, s", [f"{run.busy:.2f}" for run in runs]))
-    rows.append(("pods/s of processor time", [f"{run.placed / run.busy:,.0f}" for run in runs]))
+    rows.append(("pods/s of processor time", [_rate(run.placed, run.busy) for run in runs]))
     rows.append(("a cycle after that, processor s", [f"{run.last:.2f}" for run in runs]))
     return rows
+
+
+def _rate(pods: int, seconds: float) -> str:
+    return f"{pods / seconds:,.0f}" if seconds else "–"

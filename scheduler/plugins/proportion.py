@@ -43,9 +43,13 @@ class _Standing:
         self.deserve(np.zeros(width))
 
     def deserve(self, deserved: Floats) -> None:
-        """Set what the queue deserves. Amounts are whole, so they keep within it as they keep within its floor."""
+        """Set what the queue deserves. Amounts are whole, so they keep within it as they keep within its floor.
+
+        What rounding took off a whole number (9,999.999… of 10,000) is given back, or a gang of exactly its share
+        would wait for ever.
+        """
         self.deserved = deserved
-        self.ceiling: Ints = np.floor(deserved).astype(np.int64)
+        self.ceiling: Ints = np.floor(deserved + EPSILON).astype(np.int64)
         self._deserved: list[float] = deserved.tolist()
         self._ceiling: list[int] = self.ceiling.tolist()
         self._changed()

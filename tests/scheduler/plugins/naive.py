@@ -201,7 +201,7 @@ class Naive:
 
     def _allocatable(self, queue: Queue, task: Task) -> bool:
         return all(
-            queue.allocated.get(name, 0) + amount <= queue.deserved[name]
+            queue.allocated.get(name, 0) + amount <= queue.deserved[name] + 0.1
             for name, amount in task.request.items()
             if amount > 0 and name != PODS
         )

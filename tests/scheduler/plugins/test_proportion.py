@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import UNLIMITED, Event, Vote
 from scheduler.model.jobs import TaskStatus
-from scheduler.plugins.proportion import real_capability, water_fill
+from scheduler.plugins.proportion import _Standing, real_capability, water_fill
 from tests.scheduler.plugins.world import GIB, World
 
 PODS = 1_000_000
@@ -134,6 +134,15 @@ def test_room_counts_copies_as_if_they_were_asked_one_by_one() -> None:
     )
     session.deallocated(Event(job, [task], cls.request))
     assert session.room(queue, cls) == 1
+
+
+def test_rounding_takes_nothing_from_a_queue() -> None:
+    at = World()
+    at.node("n", cpu=10, memory="1Gi")
+    queue = at.queue("q")
+    standing = _Standing(queue, at.dims.amounts({"cpu": 10_000}).values)
+    standing.deserve(np.array([9_999.9999999, 0.95, 3.5, *[0.0] * (at.dims.width - 3)]))
+    assert standing.left[:3] == [10_000, 1, 3]
 
 
 def test_a_queue_is_overused_only_when_nothing_deserved_is_left() -> None:
