@@ -122,28 +122,37 @@ class Filter:
             )
         return jobs
 
-    def apply(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
-        """The jobs that match, in order."""
+    def narrow(self, jobs: QuerySet[Job], without: str = "") -> QuerySet[Job]:
+        """The jobs that match; `without` names a dimension whose choices are left aside."""
         jobs = self.base(jobs)
-        if self.state:
+        if self.state and without != "state":
             wanted = Q()
             for state in self.state:
                 wanted |= STATES[state]
             jobs = jobs.filter(wanted)
         for name, column in COLUMNS.items():
-            if chosen := getattr(self, name):
+            if name != without and (chosen := getattr(self, name)):
                 jobs = jobs.filter(**{f"{column}__in": chosen})
+        return jobs
+
+    def apply(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
+        """The jobs that match, in order."""
         sign = "-" if self.sort.startswith("-") else ""
-        return jobs.order_by(f"{sign}{SORTS[self.sort.removeprefix('-')]}", "uid")
+        return self.narrow(jobs).order_by(f"{sign}{SORTS[self.sort.removeprefix('-')]}", "uid")
 
 
 COLUMNS = {"stage": "verdict_stage", "queue": "queue", "owner": "owner", "namespace": "namespace", "model": "gpu_model"}
 DIMENSIONS = ("state", *COLUMNS)
+_CUBE = tuple(name for name in DIMENSIONS if name != "owner")
+"""What is counted in one statement; owners are many, and would multiply its groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """How many jobs each choice of each dimension has, given the choices in the other dimensions."""
+    """How many jobs each choice of each dimension has, given the choices in the other dimensions.
+
+    `total` is the number of all jobs where none matches, else of those that do.
+    """
 
     total: int
     matching: int
@@ -151,27 +160,34 @@ class Facets:
 
 
 def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
-    """Count every facet in one statement: jobs are grouped by all dimensions at once, and the groups are summed here."""
-    groups = asked.base(jobs).order_by().values_list("phase", "group_phase", *COLUMNS.values()).annotate(jobs=Count("uid"))
+    """Count every facet in two statements: the owners, and all other dimensions at once, whose groups are summed here."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in DIMENSIONS}
-    chosen = [(at, frozenset(getattr(asked, name))) for at, name in enumerate(DIMENSIONS) if getattr(asked, name)]
-    tallies = list(counts.values())
-    total = matching = 0
-    for phase, group_phase, *values, number in groups:
+    owners = asked.narrow(jobs, without="owner").order_by().values_list("owner").annotate(jobs=Count("uid"))
+    counts["owner"].update(dict(owners))
+    chosen = [(at, frozenset(getattr(asked, name))) for at, name in enumerate(_CUBE) if getattr(asked, name)]
+    tallies = [counts[name] for name in _CUBE]
+    matching = 0
+    for phase, group_phase, *values, number in _cube(jobs, asked):
         place = (state_of(phase, group_phase), *values)
         missed = [at for at, wanted in chosen if place[at] not in wanted]
-        total += number
         if not missed:
             matching += number
             for tally, value in zip(tallies, place, strict=True):
                 tally[value] += number
         elif len(missed) == 1:  # a dimension counts all its choices, whichever of them are taken
             tallies[missed[0]][place[missed[0]]] += number
-    for tally in tallies:
+    for tally in counts.values():
         tally.pop("", None)
-    if not total and asked.text:  # an empty answer says of how many
-        total = jobs.filter(deleted_at=None).count()
+    total = matching or jobs.filter(deleted_at=None).count()  # an empty answer says of how many
     return Facets(total, matching, counts)
+
+
+def _cube(jobs: QuerySet[Job], asked: Filter) -> QuerySet[Job, tuple[Any, ...]]:
+    found = asked.base(jobs)
+    if asked.owner:
+        found = found.filter(owner__in=asked.owner)
+    columns = [COLUMNS[name] for name in _CUBE[1:]]
+    return found.order_by().values_list("phase", "group_phase", *columns).annotate(jobs=Count("uid"))
 
 
 def listed(jobs: QuerySet[Job], asked: Filter) -> list[Job]:

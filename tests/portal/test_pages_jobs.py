@@ -58,18 +58,18 @@ def test_nobody_sees_jobs_without_signing_in(client: Client):
 
 def test_list_costs_the_same_queries_for_one_job_as_for_many(client: Client, ada, django_assert_num_queries):
     make.save(make.many_jobs(1))
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         page(client)
     make.save(make.many_jobs(300, seed=3))
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         page(client)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         page(client, "?state=pending&state=running&queue=prod&q=a&sort=-gpus")
 
 
 def test_list_does_not_read_manifests(client: Client, ada, django_assert_num_queries):
     make.save(make.many_jobs(3))
-    with django_assert_num_queries(5) as seen:
+    with django_assert_num_queries(6) as seen:
         page(client)
     assert not any('"manifest"' in query["sql"] for query in seen.captured_queries)
 
