@@ -7,54 +7,14 @@ words that are still exact, and shares no code with them. It reads a `World` bef
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any
 
 from scheduler.model.jobs import TaskInfo, TaskStatus
+from tests.scheduler.plugins.naive_nodes import Amounts, Node, Task, compared, scores, shunned, tolerated
 from tests.scheduler.plugins.world import World
 
-Amounts = dict[str, float]
 PODS = "pods"
 _HELD = {TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING}
-
-
-@dataclass
-class Node:
-    """One node; amounts by resource."""
-
-    name: str
-    allocatable: Amounts
-    labels: dict[str, str]
-    taints: list[dict[str, Any]]
-    cordoned: bool
-    used: Amounts = field(default_factory=dict)
-    releasing: Amounts = field(default_factory=dict)
-    pipelined: Amounts = field(default_factory=dict)
-    listed: Amounts = field(default_factory=dict)
-    nonzero: list[int] = field(default_factory=lambda: [0, 0])
-    pods: int = 0
-
-    def idle(self, resource: str) -> float:
-        return self.allocatable.get(resource, 0) - self.used.get(resource, 0)
-
-    def future(self, resource: str) -> float:
-        return self.idle(resource) + self.releasing.get(resource, 0) - self.pipelined.get(resource, 0)
-
-
-@dataclass
-class Task:
-    """One pod."""
-
-    uid: str
-    request: Amounts
-    nonzero: tuple[int, int]
-    spec: dict[str, Any]
-    role: str
-    order: tuple[Any, ...]
-    best_effort: bool
-    status: TaskStatus
-    node: int
-    labels: dict[str, str]
 
 
 @dataclass
@@ -266,10 +226,10 @@ class Naive:
                 if self._worth_going_on(job, failed):
                     continue
                 break
-            now = [row for row in candidates if all(self.nodes[row].idle(name) >= amount for name, amount in _compared(task))]
-            scores = self._scores(task, now or candidates)
-            best = max(scores.values())
-            row = min(row for row, score in scores.items() if score == best)
+            now = [row for row in candidates if all(self.nodes[row].idle(name) >= amount for name, amount in compared(task))]
+            found = scores(task, self.nodes, now or candidates, self.weights, self.binpack)
+            best = max(found.values())
+            row = min(row for row, score in found.items() if score == best)
             self._do(queue, task, row, pipelined=not now)
             plan.append(task)
             if job.is_ready():
@@ -306,13 +266,13 @@ class Naive:
 
     def _fits(self, task: Task, row: int) -> bool:
         node = self.nodes[row]
-        if any(node.future(name) < amount for name, amount in _compared(task)):
+        if any(node.future(name) < amount for name, amount in compared(task)):
             return False
         if node.allocatable.get(PODS, 0) <= node.pods or node.cordoned:
             return False
         if any(node.labels.get(key) != value for key, value in task.spec.get("nodeSelector", {}).items()):
             return False
-        if any(taint["effect"] == "NoSchedule" and not _tolerated(task, taint) for taint in node.taints):
+        if any(taint["effect"] == "NoSchedule" and not tolerated(task, taint) for taint in node.taints):
             return False
         return self._stands_its_company(task, row) and self._keeps_even(task, row)
 
@@ -325,7 +285,7 @@ class Naive:
         for other in self._there():
             there = self.nodes[other.node].labels
             for asking, asked in ((task, other), (other, task)):
-                for key, labels in _shunned(asking):
+                for key, labels in shunned(asking):
                     near = key in here and here[key] == there.get(key)
                     if near and labels.items() <= asked.labels.items():
                         return False
@@ -347,84 +307,3 @@ class Naive:
 
     def _may_use(self, task: Task, node: Node) -> bool:
         return task.spec.get("nodeSelector", {}).items() <= node.labels.items()
-
-    def _scores(self, task: Task, rows: list[int]) -> dict[int, float]:
-        taints = {
-            row: sum(not _tolerated(task, t) for t in self.nodes[row].taints if t["effect"] == "PreferNoSchedule") for row in rows
-        }
-        wishes = {row: self._wishes(task, row) for row in rows}
-        most_taints, most_wishes = max(taints.values()), max(wishes.values())
-        found = {}
-        for row in rows:
-            score = self._resources(task, self.nodes[row])
-            score += self.weights["tainttoleration"] * (100 - (100 * taints[row] // most_taints if most_taints else 0))
-            score += self.weights["nodeaffinity"] * (100 * wishes[row] // most_wishes if most_wishes else 0)
-            found[row] = score + self._packed(task, self.nodes[row])
-        return found
-
-    def _wishes(self, task: Task, row: int) -> int:
-        node_affinity = task.spec.get("affinity", {}).get("nodeAffinity", {})
-        return sum(
-            wish["weight"]
-            for wish in node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution", [])
-            if all(self.nodes[row].labels.get(e["key"]) in e["values"] for e in wish["preference"]["matchExpressions"])
-        )
-
-    def _resources(self, task: Task, node: Node) -> float:
-        have = [node.allocatable.get("cpu", 0), node.allocatable.get("memory", 0)]
-        need = [held + more for held, more in zip(node.nonzero, task.nonzero)]
-        least = [100 * max(h - n, 0) // h for h, n in zip(have, need) if h]
-        most = [100 * min(h, n) // h for h, n in zip(have, need) if h]
-        score = self.weights["leastrequested"] * (sum(least) // len(least) if least else 0)
-        score += self.weights["mostrequested"] * (sum(most) // len(most) if most else 0)
-        return score + self.weights["balancedresource"] * self._balance(task, node)
-
-    def _balance(self, task: Task, node: Node) -> int:
-        names = ["cpu", "memory"] + (["nvidia.com/gpu"] if task.request.get("nvidia.com/gpu") else [])
-        if not any(task.request.get(name) for name in names):
-            return 0
-        shares = [
-            min((node.listed.get(name, 0) + task.request.get(name, 0)) / node.allocatable[name], 1.0)
-            for name in names
-            if node.allocatable.get(name)
-        ]
-        if len(shares) < 2:
-            return 100
-        if len(shares) == 2:
-            return int((1 - abs(shares[0] - shares[1]) / 2) * 100)
-        mean = sum(shares) / len(shares)
-        return int((1 - sqrt(sum((share - mean) ** 2 for share in shares) / len(shares))) * 100)
-
-    def _packed(self, task: Task, node: Node) -> float:
-        score, weights = 0.0, 0
-        for name, weight in self.binpack.items():
-            amount, have = task.request.get(name, 0), node.allocatable.get(name, 0)
-            if not amount:
-                continue
-            weights += weight
-            if not have or not weight:
-                continue
-            filled = node.used.get(name, 0) + amount
-            if filled > have:
-                return 0.0
-            score += filled * float(weight) / have
-        return score / weights * 100 if weights else 0.0
-
-
-def _compared(task: Task) -> list[tuple[str, float]]:
-    """What must fit: cpu and memory, also when nothing of them is asked, and everything that is."""
-    return list({"cpu": 0, "memory": 0, **task.request}.items())
-
-
-def _shunned(task: Task) -> list[tuple[str, dict[str, str]]]:
-    """Topology key and labels of the pods that the task keeps away from."""
-    terms = task.spec.get("affinity", {}).get("podAntiAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", [])
-    return [(term["topologyKey"], term["labelSelector"]["matchLabels"]) for term in terms]
-
-
-def _disliked(task: Task, taint: dict[str, Any]) -> bool:
-    return taint["effect"] == "PreferNoSchedule" and not _tolerated(task, taint)
-
-
-def _tolerated(task: Task, taint: dict[str, Any]) -> bool:
-    return any(each["key"] == taint["key"] for each in task.spec.get("tolerations", []))
