@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal, localcontext
 from functools import lru_cache
+
+from kubernetes.utils.quantity import parse_quantity as client_quantity
 
 MAX_UNITS = 2**63 - 1
 
-# ASCII digits only: Python's \d would take other scripts' digits, and Decimal would convert them.
+# Checked before the client's parser converts: it would take `Infinity`, `1_000` and other scripts' digits.
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
     r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _LONGEST = 128
 _FARTHEST_EXPONENT = 300  # beyond int64 in one direction and below a nano-unit in the other
 _EXACT = Context(prec=_LONGEST + 2 * _FARTHEST_EXPONENT)
@@ -53,14 +54,10 @@ def _parse(text: str) -> Decimal:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(_advice(text))
-    number = Decimal(match["number"])
-    if suffix := match["suffix"]:
-        if suffix in _BINARY:
-            number = _EXACT.multiply(number, Decimal(_BINARY[suffix]))
-        else:
-            number = _EXACT.scaleb(number, Decimal(_DECIMAL[suffix]))
-    elif exponent := match["exponent"]:
-        number = _EXACT.scaleb(number, Decimal(max(-_FARTHEST_EXPONENT, min(int(exponent), _FARTHEST_EXPONENT))))
+    if exponent := match["exponent"]:
+        text = f"{match['number']}e{max(-_FARTHEST_EXPONENT, min(int(exponent), _FARTHEST_EXPONENT))}"
+    with localcontext(_EXACT):
+        number: Decimal = client_quantity(text)  # type: ignore[no-untyped-call]
     nano = number.quantize(_NANO, rounding=ROUND_UP, context=_EXACT)
     return nano.to_integral_value() if nano == nano.to_integral_value() else nano
 
