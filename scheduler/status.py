@@ -12,9 +12,10 @@ from typing import Any
 from cluster import objects
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
-from scheduler.framework.explain import Code, Verdict
+from scheduler.framework.explain import Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.wording import describe
 
 COMPONENT = "basalt-scheduler"
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
@@ -137,6 +138,10 @@ class StatusKeeper:
         if not waiting:
             told.pods.clear()
             return
+        if verdict is None:
+            verdict = ssn.leftovers.get(job.uid)
+            if verdict is None and job.is_fresh(ssn.now):
+                return
         code = verdict.code.value if verdict is not None else ""
         for task in waiting:
             if task.gated:
@@ -233,7 +238,7 @@ def _said(status: Obj) -> Obj:
 
 def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: Obj) -> Obj:
     ready = ssn.job_ready(job)
-    unready = bool(job.tasks) and not ready
+    unready = bool(job.tasks) and not ready and not (verdict is None and job.is_fresh(ssn.now))
     conditions = list(before.get("conditions") or ())
     if unready and not _only_leaving(job):
         condition = {"type": UNSCHEDULABLE, "status": "True", "reason": "NotEnoughResources"}
@@ -292,43 +297,3 @@ def _gang_message(job: JobInfo, verdict: Verdict | None) -> str:
     placeable = verdict.placeable if verdict is not None else job.ready_count()
     missing = max(job.min_available - placeable, 0)
     return f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {describe(verdict) if verdict else 'not tried'}"
-
-
-_CAUSES = {
-    "selector": "didn't match the node selector",
-    "affinity": "didn't match the node affinity",
-    "taint": "had an untolerated taint",
-    "cordoned": "were cordoned",
-    "not_ready": "were not ready",
-    "pod_count": "had too many pods",
-    "ports": "had no free host port",
-    "gpu_slots": "had too few healthy GPUs",
-}
-
-
-def describe(verdict: Verdict) -> str:
-    """A verdict in the words of Kubernetes's events; the portal has better ones."""
-    if verdict.code is Code.QUEUE_MISSING:
-        return f"queue {verdict.queue} does not exist"
-    if verdict.code is Code.GANG_TOO_FEW_PODS:
-        return f"{verdict.placeable} of the needed {verdict.needed} pods exist"
-    if verdict.code is Code.POD_TOO_LARGE:
-        asked, limit = _amount(verdict, verdict.asked), _amount(verdict, verdict.limit)
-        return f"a pod asks for {asked} of {verdict.resource}, and the largest node has {limit}"
-    if verdict.rejected:
-        causes = ", ".join(_cause(cause, count) for cause, count in sorted(verdict.rejected.items()))
-        return f"0/{verdict.nodes} nodes are available: {causes}"
-    if verdict.resource:
-        asked, free = _amount(verdict, verdict.asked), _amount(verdict, verdict.free)
-        return f"{verdict.code.value} in queue {verdict.queue}: asked {asked} of {verdict.resource}, free {free}"
-    return verdict.code.value
-
-
-def _cause(cause: str, count: int) -> str:
-    if cause.startswith("insufficient:"):
-        return f"{count} had insufficient {cause.removeprefix('insufficient:')}"
-    return f"{count} {_CAUSES.get(cause, cause)}"
-
-
-def _amount(verdict: Verdict, units: int) -> str:
-    return objects.format_units(verdict.resource, units)

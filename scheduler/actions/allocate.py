@@ -62,8 +62,7 @@ class _Allocation:
                 self.ssn.admit(job)
             refusal = self.ssn.job_valid(job) or job.impossible or no_nodes
             if refusal is not None:
-                # Pods are made only once their job is admitted, and one that ran has no need to be told.
-                if (job.tasks or job.uid not in self.ssn.admitted) and job.phase not in ("Running", "Completed"):
+                if self._is_news(job, refusal):
                     self.ssn.refuse(job, refusal)
                 continue
             tasks = [task for task in job.pending() if not task.cls.best_effort and not task.gated]
@@ -74,6 +73,12 @@ class _Allocation:
                 found.append(job)
         self.ssn.considered += len(found)
         return found
+
+    def _is_news(self, job: JobInfo, refusal: Verdict) -> bool:
+        """Whether anybody has to be told: not of a job that ran, nor of one whose pods are just being made."""
+        if job.phase in ("Running", "Completed"):
+            return False
+        return refusal.code is not Code.GANG_TOO_FEW_PODS or not job.is_fresh(self.ssn.now)
 
     def run(self) -> None:
         """Serve queues until no queue has a job left."""
@@ -99,6 +104,8 @@ class _Allocation:
         if self._fill(statement, job, queue, self.tasks[job.uid]) or self.ssn.job_ready(job):
             statement.commit()
             self.ssn.verdicts.pop(job.uid, None)
+            if job.uid in self.why:
+                self.ssn.leftovers[job.uid] = self.why[job.uid]
             return True
         placed = job.ready_count() + job.waiting_count() + job.pending_best_effort()
         keeps = self.ssn.job_pipelined(job)

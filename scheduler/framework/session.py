@@ -27,7 +27,7 @@ class Session(Registrations):
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
     `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
-    that had room, but whose gang was not complete.
+    that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Session(Registrations):
         self.total = nodes.total()
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
+        self.leftovers: dict[str, Verdict] = {}
         self.statements: dict[int, Statement] = {}
         self.binds: list[TaskInfo] = []
         self.evictions: list[tuple[TaskInfo, str]] = []
@@ -86,7 +87,7 @@ class Session(Registrations):
 
     def admit(self, job: JobInfo) -> None:
         """Let a job into its queue: its pods may be made, and ask for nodes."""
-        job.phase = "Inqueue"
+        job.phase, job.admitted_at = "Inqueue", self.now
         self.verdicts.pop(job.uid, None)
         self.admitted[job.uid] = job
 

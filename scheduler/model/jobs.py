@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 NO_NODE = -1
 
+PODS_DUE = 5.0
+"""Seconds from a job's admission until its pods should exist."""
+
 
 class TaskStatus(IntEnum):
     """Where a task is. Allocated, Pipelined and Binding exist only inside the scheduler."""
@@ -126,7 +129,8 @@ class JobInfo:
 
     `allocated` is Σ request over tasks in {Allocated, Binding, Bound, Running}; `requested` is that plus Σ request of
     Pending tasks. `phase` is the PodGroup's phase as this session sees it; `sent` the status that is on its way to the
-    cluster; `version` moves with every change of the PodGroup and of its pods. `impossible` is set at the opening of a
+    cluster; `version` moves with every change of the PodGroup and of its pods; `admitted_at` is when this scheduler let
+    it into its queue. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     """
 
@@ -143,6 +147,7 @@ class JobInfo:
     phase: str = "Pending"
     sent: Mapping[str, Any] | None = field(default=None, repr=False)
     version: int = 0
+    admitted_at: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
     labels: Mapping[str, str] = field(default_factory=dict, repr=False)
     obj: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -230,6 +235,10 @@ class JobInfo:
         self.allocated, self.requested = widened(self.allocated, width), widened(self.requested, width)
         if self.min_resources is not None:
             self.min_resources.widen(width)
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether the job was admitted so lately that its pods may just be being made."""
+        return now < self.admitted_at + PODS_DUE
 
     # -- gang arithmetic -------------------------------------------------------------------------------------------
 

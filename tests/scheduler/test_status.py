@@ -9,7 +9,8 @@ import pytest
 from cluster.kinds import NODE, POD, POD_GROUP
 from cluster.port import WatchEvent
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.status import describe, phase
+from scheduler.status import phase
+from scheduler.wording import describe
 from tests.scheduler.world import BARE, World, gang, group, node, pod
 
 
@@ -57,7 +58,9 @@ def test_a_waiting_gang_says_so_and_takes_it_back_when_it_is_ready():
     world = World(node("n0", cpu=4), gang("a", 3, cpu=2), conf=BARE).cycle()
     found = conditions(world)["Unschedulable"]
     assert (found["status"], found["reason"]) == ("True", "NotEnoughResources")
-    assert found["message"].startswith("1/3 tasks in gang unschedulable: 0/1 nodes are available")
+    assert found["message"] == (
+        "1/3 tasks in gang unschedulable: 2 of the needed 3 pods have room; 0/1 nodes are available: 1 Insufficient cpu"
+    )
     world.offline._modify(NODE, node("n0", cpu=8))
     found = conditions(world.cycle())
     assert found["Unschedulable"]["status"] == "False"
@@ -89,6 +92,25 @@ def test_a_verdict_whose_numbers_alone_moved_is_not_said_again_at_once():
     assert "default/a" in world.cycle().cycles[-1].record.verdicts
 
 
+def test_nothing_is_said_while_the_pods_are_just_being_made():
+    half = [group("a", 2, minResources={"cpu": "2"}), pod("a", "w", 0, {"cpu": 1})]
+    world = World(node("n0"), half).cycle(3)
+    assert "conditions" not in world.cycles[0].writes.statuses[0].status or not conditions(world)
+    assert not any(cycle.writes.events for cycle in world.cycles)
+    assert not [write for cycle in world.cycles for write in cycle.writes.statuses if write.kind == POD]
+    world.offline.now += 5
+    world.cycle()
+    assert conditions(world)["Unschedulable"]["message"].endswith("1 of the needed 2 pods exist")
+
+
+def test_pods_beyond_the_minimum_are_told_what_kept_them():
+    world = World(node("n0", cpu=4), gang("a", 3, 1, cpu=2), conf=BARE).cycle()
+    assert world.started() == {"a": 2}
+    told = [write for write in world.cycles[0].writes.statuses if write.kind == POD]
+    assert [write.name for write in told] == ["a-w-2"]
+    assert told[0].status["conditions"][0]["message"] == "0/1 nodes are available: 1 Insufficient cpu"
+
+
 def test_a_podgroup_that_takes_the_place_of_another_is_written_anew():
     world = World(node("n0"), gang("a", 2, cpu=1), conf=BARE).cycle(2)
     assert world.phase("a") == "Running"
@@ -109,10 +131,30 @@ def test_a_podgroup_that_takes_the_place_of_another_is_written_anew():
     [
         (Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue="x"), "queue x does not exist"),
         (Verdict(Stage.GANG, Code.GANG_TOO_FEW_PODS, needed=4, placeable=1), "1 of the needed 4 pods exist"),
-        (Verdict(Stage.NODE_FIT, Code.POD_TOO_LARGE, resource="cpu", asked=9000, limit=8000), "asks for 9 of cpu"),
-        (Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=2, rejected={"taint": 2}), "0/2 nodes are available: 2 had an untol"),
-        (Verdict(Stage.GANG, Code.GATED), "pod.gated"),
+        (
+            Verdict(Stage.NODE_FIT, Code.POD_TOO_LARGE, resource="cpu", asked=9000, limit=8000),
+            "a pod asks 9 cpu, and the largest node has 8",
+        ),
+        (
+            Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=2, rejected={"taint": 2}),
+            "0/2 nodes are available: 2 node(s) had an untolerated taint",
+        ),
+        (
+            Verdict(Stage.GANG, Code.GANG_INCOMPLETE, nodes=3, needed=4, placeable=3, rejected={"insufficient:cpu": 3}),
+            "3 of the needed 4 pods have room; 0/3 nodes are available: 3 Insufficient cpu",
+        ),
+        (
+            Verdict(
+                Stage.QUEUE_LIMIT, Code.QUEUE_CAPABILITY, queue="speech", resource="cpu", asked=64000, free=4000, limit=32000
+            ),
+            "queue speech is at its limit: asks 64 cpu, 4 of 32 left",
+        ),
+        (Verdict(Stage.GANG, Code.GATED), "a scheduling gate holds the pods"),
     ],
 )
 def test_verdicts_have_words_for_events(verdict, words):
-    assert words in describe(verdict)
+    assert describe(verdict) == words
+
+
+def test_every_code_has_words():
+    assert all(describe(Verdict(Stage.GANG, code, queue="q")) != code.value for code in Code)

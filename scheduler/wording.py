@@ -1,0 +1,79 @@
+"""Verdicts in one short English line, for events and conditions that kubectl shows. Pages have their own, in two languages."""
+
+from __future__ import annotations
+
+from cluster.objects import format_units
+from scheduler.framework.explain import Code, Verdict
+
+_CAUSES = {
+    "selector": "node(s) didn't match the node selector",
+    "affinity": "node(s) didn't match the node affinity",
+    "taint": "node(s) had an untolerated taint",
+    "cordoned": "node(s) were cordoned",
+    "not_ready": "node(s) were not ready",
+    "pod_count": "node(s) had no room for another pod",
+    "ports": "node(s) had the host port taken",
+    "gpu_slots": "node(s) had too few healthy GPUs free",
+    "pod_affinity": "node(s) didn't match the pod affinity",
+    "spread": "node(s) broke a topology spread constraint",
+}
+
+
+def describe(verdict: Verdict) -> str:
+    """Why a gang or a pod waits."""
+    match verdict.code:
+        case Code.QUEUE_MISSING:
+            return f"queue {verdict.queue} does not exist"
+        case Code.QUEUE_CLOSED:
+            return f"queue {verdict.queue} is closed to new work"
+        case Code.QUEUE_OVERUSED:
+            return f"queue {verdict.queue} holds all that it deserves{_of(verdict)}"
+        case Code.QUEUE_CAPABILITY:
+            return f"queue {verdict.queue} is at its limit: {_asks(verdict)}"
+        case Code.QUEUE_DESERVED:
+            return f"queue {verdict.queue} is at its share: {_asks(verdict)}"
+        case Code.OVERCOMMIT:
+            return f"the cluster has admitted as much as it may: {_asks(verdict)}"
+        case Code.POD_TOO_LARGE:
+            asked, limit = _amount(verdict, verdict.asked), _amount(verdict, verdict.limit)
+            return f"a pod asks {asked} {verdict.resource}, and the largest node has {limit}"
+        case Code.GANG_TOO_FEW_PODS:
+            return f"{verdict.placeable} of the needed {verdict.needed} pods exist"
+        case Code.GATED:
+            return "a scheduling gate holds the pods"
+        case Code.NODES_NONE:
+            return "there are no nodes"
+        case Code.RELEASING:
+            return "room is kept until pods that are ending have left it"
+    return _nodes(verdict)
+
+
+def _nodes(verdict: Verdict) -> str:
+    """As Kubernetes says it: nodes by the cause that refuses them."""
+    start = f"{verdict.placeable} of the needed {verdict.needed} pods have room; " if verdict.placeable else ""
+    if not verdict.rejected:
+        return start + (_asks(verdict) if verdict.resource else "no node takes the next one")
+    causes = [f"{count} {_cause(cause)}" for cause, count in sorted(verdict.rejected.items())]
+    return f"{start}0/{verdict.nodes} nodes are available: {', '.join(causes)}"
+
+
+def _cause(cause: str) -> str:
+    if cause.startswith("insufficient:"):
+        return f"Insufficient {cause.removeprefix('insufficient:')}"
+    return _CAUSES.get(cause, cause)
+
+
+def _asks(verdict: Verdict) -> str:
+    if not verdict.resource:
+        return "nothing is left"
+    left, limit = _amount(verdict, max(verdict.free, 0)), _amount(verdict, verdict.limit)
+    of = f" of {limit}" if verdict.limit else ""
+    return f"asks {_amount(verdict, verdict.asked)} {verdict.resource}, {left}{of} left"
+
+
+def _of(verdict: Verdict) -> str:
+    return f" of {verdict.resource}" if verdict.resource else ""
+
+
+def _amount(verdict: Verdict, units: int) -> str:
+    return format_units(verdict.resource, units)
