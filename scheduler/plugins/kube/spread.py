@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from cluster.objects import HOSTNAME_LABEL, matches_node, matches_selector, untolerated
 from scheduler.plugins.kube.pods import Placed, PodKind, Topologies, narrowed
 
-__all__ = ["ZONE_LABEL", "Constraint", "constraints", "evenness", "spread_by_default", "within_skew"]
+__all__ = ["Constraint", "constraints", "evenness", "within_skew"]
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-
-ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +45,6 @@ def constraints(pod: PodKind, *, hard: bool) -> tuple[Constraint, ...]:
         for each in pod.spec.get("topologySpreadConstraints") or ()
         if (each.get("whenUnsatisfiable") or "DoNotSchedule") == wanted
     )
-
-
-def spread_by_default(selector: Mapping[str, Any]) -> tuple[Constraint, ...]:
-    """Kubernetes's wishes for pods that a Service or a workload selects and that name no constraint of their own."""
-    return Constraint(HOSTNAME_LABEL, 3, selector), Constraint(ZONE_LABEL, 5, selector)
 
 
 def _counted(
@@ -107,15 +100,13 @@ def evenness(
     candidates: Mask,
     names: Sequence[str],
     taints: Sequence[Sequence[Mapping[str, Any]]],
-    *,
-    own: bool = True,
 ) -> Ints:
     """`[nodes]`: 0 to 100, higher where fewer matching pods are; what counts is how the candidates compare.
 
-    With constraints of the pod's `own`, nodes without all their keys score 0; defaults take the keys that are there.
+    Nodes without all the keys score 0.
     """
-    nodes = len(where)
-    scored = candidates & _labelled(asked, where) if own else candidates
+    nodes, labelled = len(where), _labelled(asked, where)
+    scored = candidates & labelled
     raw = np.zeros(nodes, dtype=np.float64)
     for constraint in asked:
         matching = _matching(pod, constraint, there, nodes)
@@ -123,9 +114,7 @@ def evenness(
         if constraint.key == HOSTNAME_LABEL:
             totals, size = matching, int(scored.sum())
         else:
-            counted = _counted(pod, constraint, where, names, taints)
-            if own:
-                counted = counted & _labelled(asked, where)
+            counted = labelled & _counted(pod, constraint, where, names, taints)
             totals, size = where.totals(constraint.key, matching * counted), len(np.unique(domains[scored]))
         raw += np.where(domains >= 0, totals * np.log(size + 2) + (constraint.max_skew - 1), 0.0)
     return _inverted(np.floor(raw + 0.5).astype(np.int64), scored)
