@@ -273,6 +273,13 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "PREPROCESSING_HOOKS": ["portal.api.without_doubles"],
+    "ENUM_NAME_OVERRIDES": {
+        "JobPhase": "jobs.choices.JobPhase",
+        "PodPhase": "jobs.choices.PodPhase",
+        "GroupPhase": "jobs.choices.GroupPhase",
+        "QueueState": "queues.choices.QueueState",
+    },
+    "DISABLE_ERRORS_AND_WARNINGS": True,  # an object has two addresses, by uid and by name, which it would complain of each time
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

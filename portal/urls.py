@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
+from django.templatetags.static import static
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from portal import apply_page, probes, running, views
 
@@ -14,6 +17,7 @@ urlpatterns = [
     path("preferences/theme/", views.theme, name="theme"),
     path("i18n/setlang/", views.language, name="set_language"),
     path("workload/", include(([path("", running.workload_view, name="workload")], "portal"))),
+    path("favicon.ico", login_not_required(RedirectView.as_view(url=static("img/basalt.svg"))), name="favicon"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
     path("api/", include("portal.api")),

@@ -22,7 +22,7 @@ RANKS = ("nobody", "user", "owner", "staff")
 
 # Who gets past the door, by URL name; a method in front of the name, else GET.
 TABLE = {
-    RANKS: """healthz readyz login logout theme set_language api:nothing""",
+    RANKS: """healthz readyz favicon login logout theme set_language api:nothing""",
     ("user", "owner", "staff"): """
         overview jobs:list jobs:detail jobs:by_name jobs:submit jobs:export POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
