@@ -28,7 +28,7 @@ EFFECTS = [
     *((Phase.RESTARTING, action, Effect.KILL_ALL) for action in (Action.ABORT, Action.TERMINATE, Action.RESTART)),
     *(
         (phase, action, Effect.KILL_SOFT)
-        for phase in (Phase.ABORTING, Phase.ABORTED, Phase.COMPLETING, Phase.TERMINATING, *FINAL)
+        for phase in (Phase.ABORTING, Phase.ABORTED, Phase.COMPLETING, Phase.TERMINATING, *sorted(FINAL))
         for action in Action
     ),
 ]
