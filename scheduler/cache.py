@@ -334,6 +334,7 @@ class SchedulerCache:
         ssn = Session(
             uid, conf, self.dims, self.nodes, jobs, self.queues, now=now, random=random,
             classes=self.classes.count.keys(), claims=self.claims, memo=self.memo,
+            namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
         )  # fmt: skip
         ssn.verdicts.update(strays)
         ssn.open()
