@@ -43,9 +43,6 @@ class TextYAMLManifestParser(JSONManifestParser):
     media_type = "text/*"
 
 
-PARSERS = (JSONManifestParser, YAMLManifestParser, OldYAMLManifestParser, TextYAMLManifestParser)
-
-
 def only(documents: Any) -> Document:
     """The one document of a body that must hold one. Raises BadRequest."""
     if not isinstance(documents, list) or not documents:

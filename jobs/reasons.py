@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -19,15 +17,6 @@ from cluster.display import amount, is_gpu, number, quantity, resource_name, sho
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]
-
-
-def sentence(verdict: Verdict | None, model: str = "") -> dict[str, str]:
-    """One line in every language, `{"en": …, "zh-hans": …}`; empty strings when the job does not wait."""
-    said = {}
-    for code, _name in settings.LANGUAGES:
-        with translation.override(code):
-            said[code] = say(verdict, model)
-    return said
 
 
 def say(verdict: Verdict | None, model: str = "") -> str:

@@ -46,11 +46,6 @@ def tasks_of(job: Obj) -> list[Obj]:
     return job["spec"].get("tasks") or []
 
 
-def replicas_of(job: Obj) -> int:
-    """Pods of all tasks."""
-    return sum(int(task.get("replicas") or 0) for task in tasks_of(job))
-
-
 def minimum_of(task: Obj) -> int:
     """What the gang needs of a task: its minAvailable, else its partitions' minimum, else all replicas."""
     if task.get("minAvailable") is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +26,6 @@ class Embedded:
     kubelet: Kubelet
     _table: StoreTable
     _lock: OwnerLock
-
-    def start_kubelet(self, stop: threading.Event) -> threading.Thread:
-        """The kubelet in a running thread, until `stop` is set."""
-        thread = threading.Thread(target=self.kubelet.run, args=(stop,), name="kubelet", daemon=True)
-        thread.start()
-        return thread
 
     def close(self) -> None:
         """Let the database and the lock go. Nothing may write any more."""

@@ -16,7 +16,6 @@ from cluster.objects import is_deleting, stamp
 from cluster.port import Obj, Propagation
 
 FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
 DEFAULT_GRACE = 30
 _ENDED = frozenset({"Succeeded", "Failed"})
 

@@ -52,7 +52,6 @@ def metadata_faults(kind: Kind, obj: Obj) -> list[FieldError]:
 
 
 _LABEL_RULE = "at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-_KEY_RULE = "[prefix/]name, the name of at most 63 letters, digits, '-', '_', '.'"
 _SUBDOMAIN_RULE = "at most 253 lower-case letters, digits, '-' and '.', every part beginning and ending with a letter or digit"
 
 

@@ -42,8 +42,6 @@ class TaskStatus(IntEnum):
 ALLOCATED_SET = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 READY_SET = ALLOCATED_SET | {TaskStatus.SUCCEEDED}
 _REQUESTED = ALLOCATED_SET | {TaskStatus.PENDING}
-ON_NODE = ALLOCATED_SET | {TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN}
-_IS_ALLOCATED = tuple(status in ALLOCATED_SET for status in TaskStatus)
 _IS_READY = tuple(int(status in READY_SET) for status in TaskStatus)
 
 HostPort = tuple[str, str, int]

@@ -105,27 +105,6 @@ def less_equal(left: Vector, right: Vector, compared: Mask | None = None) -> boo
     return bool((fits | ~compared).all() if compared is not None else fits.all())
 
 
-def less_equal_capped(left: Vector, right: Amounts, named: Mask) -> bool:
-    """left ≤ right where a scalar that `right` lacks is unlimited.
-
-    As in Volcano, a scalar that `right` names and `left` (mask `named`) does not makes it false.
-    """
-    scalars = right.present.copy()
-    scalars[:PODS] = False
-    if (scalars & ~named).any():
-        return False
-    compared = right.present & named
-    compared[:PODS] = True
-    return less_equal(left, right.values, compared)
-
-
-def less_equal_on(left: Vector, right: Vector, request: Vector) -> bool:
-    """left ≤ right exactly, only on the dimensions that `request` asks for; pods are no such dimension."""
-    asked = request > 0
-    asked[PODS] = False
-    return bool((left[asked] <= right[asked]).all())
-
-
 def is_empty(values: Vector) -> bool:
     """Below the tolerance everywhere but in pods."""
     over = values >= EPSILON

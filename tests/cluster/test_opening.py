@@ -30,7 +30,8 @@ def test_one_owner_at_a_time_and_pods_go_on_after_reopening(tmp_path: Path) -> N
     again = open_embedded(tmp_path, admission=Admission(), timing=INSTANT)
     watch = again.cluster.watch([POD])
     stop = threading.Event()
-    thread = again.start_kubelet(stop)
+    thread = threading.Thread(target=again.kubelet.run, args=(stop,))
+    thread.start()
     phases = []
     while "Succeeded" not in phases:
         event = watch.get(10)

@@ -63,11 +63,6 @@ def test_the_model_is_named_where_it_is_known():
     ]
 
 
-def test_sentence_answers_in_every_language():
-    assert set(reasons.sentence(of())) == {"en", "zh-hans"}
-    assert reasons.sentence(None) == {"en": "", "zh-hans": ""}
-
-
 def test_an_unknown_code_is_said_by_its_stage():
     verdict = of(code="moon.phase", stage="topology")
     assert reasons.say(verdict) == "Held at: Topology"

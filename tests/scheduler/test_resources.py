@@ -37,20 +37,6 @@ def test_less_equal_allows_a_tenth_of_a_unit():
     assert not resources.less_equal(left + 0.1, np.array([100.0, 0.0, 0.0]))
 
 
-def test_less_equal_capped_treats_a_missing_scalar_as_unlimited_but_not_the_other_way_round():
-    dims = Dimensions()
-    job, free = dims.amounts({"cpu": 1000, GPU: 8000}), dims.amounts({"cpu": 2000, "memory": 1})
-    assert resources.less_equal_capped(job.values, free, job.present)
-    plain, limited = dims.amounts({"cpu": 1000}), dims.amounts({"cpu": 2000, GPU: 1000})
-    assert not resources.less_equal_capped(plain.values, limited, plain.present)
-
-
-def test_less_equal_on_looks_only_at_what_is_asked_and_never_at_pods():
-    left, right = np.array([5, 9, 9]), np.array([5, 1, 1])
-    assert resources.less_equal_on(left, right, np.array([1, 0, 1]))
-    assert not resources.less_equal_on(left, right, np.array([1, 1, 0]))
-
-
 def test_empty_ignores_pods():
     vector = np.zeros(4, np.int64)
     vector[PODS] = 1
