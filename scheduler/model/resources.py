@@ -67,13 +67,9 @@ class Dimensions:
             values[place], present[place] = value, True
         return Amounts(values, present)
 
-    def units(self, values: Vector | Iterable[int], present: Mask | None = None) -> dict[str, int]:
-        """Smallest units by resource name: where `present` says so, else where the value is not 0."""
-        out = {}
-        for place, (name, value) in enumerate(zip(self.names, values, strict=False)):
-            if value if present is None else present[place]:
-                out[name] = int(value)
-        return out
+    def units(self, values: Vector | Iterable[int]) -> dict[str, int]:
+        """Smallest units by resource name, where there are any."""
+        return {name: int(value) for name, value in zip(self.names, values, strict=False) if value}
 
 
 @dataclass(slots=True)
@@ -110,18 +106,6 @@ def is_empty(values: Vector) -> bool:
     over = values >= EPSILON
     over[PODS] = False
     return not over.any()
-
-
-def share(used: float, of: float) -> float:
-    """used/of; of nothing it is 0 when nothing is used, else 1."""
-    return used / of if of else float(bool(used))
-
-
-def shares(used: Vector, of: Vector) -> Floats:
-    """`share` element by element."""
-    safe = np.where(of == 0, 1, of)
-    out: Floats = np.where(of == 0, (used != 0).astype(np.float64), used / safe)
-    return out
 
 
 def positive(values: Ints) -> Ints:

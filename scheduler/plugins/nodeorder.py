@@ -120,7 +120,7 @@ class NodeOrder:
         return total[at.rows]
 
     def _scaled(self, raw: Ints, low: int, high: int) -> Ints:
-        return self._weights["nodeaffinity"] * (raw * scores.MAX_SCORE // high) if high else np.zeros_like(raw)
+        return self._weights["nodeaffinity"] * scores.normalise(raw, high)
 
     def _disliked(self, cls: TaskClass, at: Block) -> Ints:
         """How many soft taints of each node the class does not tolerate."""
@@ -128,8 +128,7 @@ class NodeOrder:
         return self._columns.by_taints(lambda taints: len(untolerated(tolerations, taints, _SOFT)))[at.rows]
 
     def _inverted(self, raw: Ints, low: int, high: int) -> Ints:
-        least = raw * scores.MAX_SCORE // high if high else np.zeros_like(raw)
-        return self._weights["tainttoleration"] * (scores.MAX_SCORE - least)
+        return self._weights["tainttoleration"] * scores.normalise(raw, high, reverse=True)
 
     # -- who is around -----------------------------------------------------------------------------------------------------
 

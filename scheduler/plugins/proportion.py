@@ -16,13 +16,12 @@ from scheduler.framework.record import QueueShare
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
-from scheduler.model.resources import CPU, EPSILON, MEMORY, PODS, Floats, Ints, is_empty, less_equal, positive
+from scheduler.model.resources import EPSILON, PODS, Floats, Ints, is_empty, less_equal, positive
+from scheduler.plugins.holdings import Holdings, Terms, guaranteed, real_capability
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
-
-_OPEN_ENDED = np.iinfo(np.int64).max
 
 
 class _Standing:
@@ -34,12 +33,8 @@ class _Standing:
     def __init__(self, queue: QueueInfo, real: Ints) -> None:
         self.queue, self.real = queue, real
         width = len(real)
-        jobs = list(queue.jobs.values())
-        self.allocated: Ints = _sum([job.allocated for job in jobs], width)
-        self.request: Ints = _sum([job.requested for job in jobs], width)
-        charged = [job.inqueue() for job in jobs if job.min_resources is not None and job.phase in ("Inqueue", "Running")]
-        self.inqueue: Ints = _sum([charge for charge in charged if charge is not None], width)
-        self.elastic: Ints = _sum([job.elastic() for job in jobs if job.ready_count()], width)
+        sums = Holdings.of(queue.jobs.values(), width)
+        self.allocated, self.request, self.inqueue, self.elastic = sums.allocated, sums.request, sums.inqueue, sums.elastic
         self.deserve(np.zeros(width))
 
     def deserve(self, deserved: Floats) -> None:
@@ -85,10 +80,6 @@ class _Standing:
         return self._left
 
 
-def _sum(vectors: Sequence[Ints], width: int) -> Ints:
-    return np.array(vectors).sum(axis=0) if vectors else np.zeros(width, np.int64)
-
-
 def water_fill(total: Floats, weights: Ints, real: Ints, request: Ints, guarantee: Ints) -> Floats:
     """What each queue deserves of `total` `[dimensions]`; the others are a row a queue, `weights` a number a queue.
 
@@ -124,13 +115,12 @@ class Proportion:
 
     def __init__(self, arguments: Arguments) -> None:
         """proportion has no arguments."""
-        self._asked: dict[TaskClass, list[tuple[int, int]]] = {}
+        self._terms = Terms()
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn
         width = ssn.dims.width
-        guaranteed = _sum([queue.guarantee.values for queue in ssn.queues.values()], width)
-        lendable = positive(ssn.total.values - guaranteed)
+        lendable = positive(ssn.total.values - guaranteed(ssn.queues.values(), width))
         busy = sorted((queue for queue in ssn.queues.values() if queue.jobs), key=lambda queue: (queue.creation, queue.name))
         self._standings = {queue.name: _Standing(queue, real_capability(queue, lendable)) for queue in busy}
         self._divide(list(self._standings.values()))
@@ -174,10 +164,6 @@ class Proportion:
         standing = self._standings.get(queue.name)
         return standing.share if standing is not None else 0.0
 
-    def deserved(self, queue: QueueInfo) -> dict[str, float]:
-        """What a queue deserves, by resource."""
-        return dict(zip(self._ssn.dims.names, self._standings[queue.name].deserved.tolist()))
-
     def overused(self, queue: QueueInfo) -> Verdict | None:
         """Nothing deserved is left in any dimension; one dimension above deserved alone is not overuse."""
         at = self._standings.get(queue.name)
@@ -199,14 +185,6 @@ class Proportion:
             return 0
         left = at.left
         return max(0, min((left[place] // amount for place, amount in self._terms(cls)), default=UNLIMITED))
-
-    def _terms(self, cls: TaskClass) -> list[tuple[int, int]]:
-        """Dimension and amount of everything a class asks for, pods apart."""
-        found = self._asked.get(cls)
-        if found is None:
-            places = np.flatnonzero(cls.request > 0).tolist()
-            found = self._asked[cls] = [(place, int(cls.request[place])) for place in places if place != PODS]
-        return found
 
     def refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict:
         """The dimension that leaves no room: the queue's own limit where that is what it deserves, else its fair share."""
@@ -272,15 +250,3 @@ class Proportion:
         at = self._standings.get(event.job.queue) if event.job is not None else None
         if at is not None:
             at.take(-event.total)
-
-
-def real_capability(queue: QueueInfo, lendable: Ints) -> Ints:
-    """The most that a queue can ever have: what no guarantee holds back and its own guarantee, below its capability.
-
-    In a capability a cpu or memory that is missing or 0 is no limit, and so is a missing scalar.
-    """
-    named = queue.capability.present.copy()
-    named[[CPU, MEMORY]] &= queue.capability.values[[CPU, MEMORY]] > 0
-    limit = np.where(named, queue.capability.values, _OPEN_ENDED)
-    real: Ints = np.minimum(lendable + queue.guarantee.values, limit)
-    return real

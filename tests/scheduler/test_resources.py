@@ -28,7 +28,6 @@ def test_units_name_what_is_there():
     dims = Dimensions()
     amounts = dims.amounts({"cpu": 0, GPU: 2000})
     assert dims.units(amounts.values) == {GPU: 2000}
-    assert dims.units(amounts.values, amounts.present) == {"cpu": 0, GPU: 2000}
 
 
 def test_less_equal_allows_a_tenth_of_a_unit():
@@ -43,9 +42,3 @@ def test_empty_ignores_pods():
     assert resources.is_empty(vector)
     vector[MEMORY] = 1
     assert not resources.is_empty(vector)
-
-
-def test_share_of_nothing_is_one_when_something_is_used():
-    assert resources.share(0, 0) == 0
-    assert resources.share(3, 0) == 1
-    assert resources.shares(np.array([0, 3, 1]), np.array([0, 0, 4])).tolist() == [0, 1, 0.25]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "MAX_SCORE", "across", "balanced", "image_locality", "image_name", "least_requested", "most_requested", "normalize",
+    "MAX_SCORE", "across", "balanced", "image_locality", "image_name", "least_requested", "most_requested", "normalise",
     "stretch",
 ]  # fmt: skip
 
@@ -84,9 +84,8 @@ def _all_there(allocatable: Ints) -> bool:
     return bool(np.count_nonzero(allocatable) == allocatable.size)
 
 
-def normalize(raw: Ints, candidates: Mask, *, reverse: bool = False) -> Ints:
+def normalise(raw: Ints, highest: int, *, reverse: bool = False) -> Ints:
     """Raw scores (0 and up) against the highest among the candidates; `reverse` makes the lowest the best."""
-    highest = int(raw[candidates].max(initial=0))
     if highest == 0:
         return np.full_like(raw, MAX_SCORE if reverse else 0)
     scaled = raw * MAX_SCORE // highest

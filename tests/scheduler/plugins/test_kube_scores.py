@@ -56,13 +56,13 @@ def test_balance_leaves_out_the_gpu_of_a_node_without_gpus() -> None:
     assert scores.balanced(requested, allocatable).tolist() == [87, 100]
 
 
-def test_normalizing_looks_at_the_candidates_only() -> None:
-    raw, candidates = np.array([3, 10, 7, 0]), np.array([True, False, True, True])
-    assert scores.normalize(raw, candidates).tolist() == [42, 142, 100, 0], "3·100/7 = 42; what is no candidate is not looked at"
-    assert scores.normalize(raw, candidates, reverse=True)[candidates].tolist() == [58, 0, 100]
-    nothing = np.zeros(4, dtype=np.int64)
-    assert scores.normalize(nothing, candidates).tolist() == [0, 0, 0, 0]
-    assert scores.normalize(nothing, candidates, reverse=True).tolist() == [100, 100, 100, 100]
+def test_normalising_measures_by_the_highest_candidate_and_rounds_down() -> None:
+    raw = np.array([3, 7, 0])
+    assert scores.normalise(raw, 7).tolist() == [42, 100, 0]
+    assert scores.normalise(raw, 7, reverse=True).tolist() == [58, 0, 100]
+    nothing = np.zeros(3, dtype=np.int64)
+    assert scores.normalise(nothing, 0).tolist() == [0, 0, 0]
+    assert scores.normalise(nothing, 0, reverse=True).tolist() == [100, 100, 100]
 
 
 def test_stretching_takes_scores_below_zero() -> None:
