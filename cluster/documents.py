@@ -33,6 +33,7 @@ _INT = re.compile(
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _TAG = "tag:yaml.org,2002:"
 _MERGE = object()
+_NUL = "a text holds a NUL character, which neither a process nor a database takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +283,8 @@ class _Builder:
 
     def _scalar(self, event: Any, line: int) -> Any:
         text, tag = event.value, event.tag
+        if "\0" in text:
+            _refuse(_NUL, self.number, line, "" if self._expects_key() else self._pointer())
         if tag in ("!", _TAG + "str") or (tag is None and not event.implicit[0]):
             return text
         value = _resolve(text)
@@ -387,7 +390,9 @@ def _bounded(value: Any, number: int, most: int) -> None:
             waiting.extend((inner, depth + 1) for pair in found.items() for inner in pair)
         elif isinstance(found, list):
             waiting.extend((inner, depth + 1) for inner in found)
-        elif isinstance(found, str) and not found.isascii():
+        elif isinstance(found, str):
+            if "\0" in found:
+                _refuse(_NUL, number)
             try:
                 found.encode()
             except UnicodeEncodeError:

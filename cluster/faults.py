@@ -12,11 +12,11 @@ from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cluster.durations import parse_duration
 from cluster.errors import FieldError
-from cluster.quantities import parse_quantity
+from cluster.quantities import to_units
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -24,14 +24,21 @@ LABEL_ADVICE = "use at most 63 lower-case letters, digits and '-', beginning and
 SUBDOMAIN_ADVICE = "use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 
 
-def _quantity(value: Any) -> Any:
-    try:
-        number = parse_quantity(value)
-    except ValueError as error:
-        raise PydanticCustomError("quantity", "{why}", {"why": str(error)}) from None
-    if number < 0:
-        raise PydanticCustomError("quantity", "must be 0 or more, not {value}", {"value": str(value)})
-    return value
+def _amounts(resources: Any) -> Any:
+    """Resource names to amounts that can be counted; a null is an amount that was not given."""
+    if not isinstance(resources, dict):
+        return resources
+    faults = []
+    for resource, value in resources.items():
+        try:
+            if value is not None:
+                to_units(resource, value)
+        except ValueError as error:
+            kind = PydanticCustomError("quantity", "{why}", {"why": str(error)})
+            faults.append(InitErrorDetails(type=kind, loc=(resource,), input=value))
+    if faults:
+        raise ValidationError.from_exception_data("amounts", faults)
+    return resources
 
 
 def _duration(value: Any) -> Any:
@@ -44,10 +51,9 @@ def _duration(value: Any) -> Any:
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
-Quantity = Annotated[Any, BeforeValidator(_quantity)]
 Duration = Annotated[Any, BeforeValidator(_duration)]
 Texts = dict[str, str]
-Resources = dict[str, Quantity]
+Resources = Annotated[dict[str, Any], BeforeValidator(_amounts)]
 
 
 class Shape(BaseModel):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError as NotValid
 from django.db.models import DateTimeField, Q, QuerySet
-from django.utils.dateparse import parse_datetime
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.response import Response
@@ -68,12 +67,13 @@ class KeysetPagination(BasePagination):
         return int(text)
 
     def _after(self, queryset: QuerySet[Any], text: str) -> Q:
+        """What lies beyond a cursor. It comes from outside: it is taken for one of ours only when it reads like one."""
+        meta = queryset.model._meta
         try:
-            name, value, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            if isinstance(queryset.model._meta.get_field(self.field), DateTimeField):
-                value = parse_datetime(value)
-            good = name == self._name() and isinstance(pk, str) and value is not None
-        except (ValueError, TypeError, binascii.Error):
+            name, said, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            value, pk = _read(meta.get_field(self.field), said), _read(meta.pk, pk)
+            good = name == self._name()
+        except (ValueError, TypeError, OverflowError, RecursionError, NotValid):
             good = False
         if not good:
             raise ValidationError({"cursor": "is not one that this list gave for this ordering; begin again without it"})
@@ -97,3 +97,15 @@ class KeysetPagination(BasePagination):
             "required": ["results", "next"],
             "properties": {"results": schema, "next": {"type": ["string", "null"], "format": "uri"}},
         }
+
+
+def _read(field: Any, said: Any) -> Any:
+    """A column's value as a cursor holds it. Raises ValueError, TypeError, OverflowError, NotValid when it holds none."""
+    if isinstance(field, DateTimeField):
+        return datetime.fromisoformat(said).astimezone(UTC)
+    value = field.to_python(said)
+    if said is None or type(value) is not type(said) or "\x00" in str(value):
+        raise ValueError(f"{said!r} is no {field.name}")
+    str(value).encode()  # half a surrogate pair is no text
+    field.run_validators(value)
+    return value

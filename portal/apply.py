@@ -116,6 +116,8 @@ def apply(cluster: Cluster, documents: Sequence[Document], *, user: Any, dry_run
 
     Raises Refused with every fault of every document, and then nothing was written.
     """
+    if not documents:
+        raise BadRequest("there is nothing to apply: send manifests, as JSON or YAML", [FieldError("", "is empty", "empty")])
     items = in_order(_recognise(documents))
     trial = _try(cluster, items, user)
     if dry_run:

@@ -1,4 +1,4 @@
-"""No request body is read beyond what any view takes: the server keeps long ones out before Django spools them to disk."""
+"""What no view has to think of: bodies longer than any view takes are not read, addresses with a NUL character not looked up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ LIMIT = 2 * 2**20
 
 
 class BodyLimit:
-    """ASGI middleware: 413 for a body that says it is longer than `LIMIT`; one that does not say is cut off there."""
+    """ASGI middleware: 413 for a body that says it is longer than `LIMIT`; one that does not say is cut off there.
+
+    400 for a NUL character in the address, for which PostgreSQL has no text.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -20,7 +23,10 @@ class BodyLimit:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > LIMIT:
-            await _refuse(send)
+            await _refuse(send, 413, f"A body has at most {LIMIT:,} bytes.")
+            return
+        if "\0" in scope.get("path", "") or b"%00" in scope.get("query_string", b""):
+            await _refuse(send, 400, "An address holds no NUL character (%00).")
             return
         read = 0
 
@@ -33,8 +39,8 @@ class BodyLimit:
         await self._app(scope, counted, send)
 
 
-async def _refuse(send: Any) -> None:
-    body = orjson.dumps(problem(413, f"A body has at most {LIMIT:,} bytes."))
+async def _refuse(send: Any, status: int, detail: str) -> None:
+    body = orjson.dumps(problem(status, detail))
     headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -18,6 +18,8 @@ from jobs.roles import PodTable, is_marked, released, tasks_of
 
 CLAIM_SECONDS = 5.0
 """How often a claim that is missing is looked for."""
+A_PASS = 500
+"""Pods made in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
 
 
 def sync(this: Pass) -> float | None:
@@ -38,7 +40,7 @@ def sync(this: Pass) -> float | None:
         return None
     made, going = _make_and_unmake(this, table, {task["name"] for task in free})
     _conclude(this, going, [*this.pods, *made])
-    return None
+    return 0.0 if len(made) == A_PASS else None
 
 
 def _prepare(this: Pass) -> bool:
@@ -109,14 +111,14 @@ def _tell_why(this: Pass, group: Obj) -> None:
 
 
 def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[Obj], list[Obj]]:
-    """Create the pods that are missing and delete those that are too many; both lists."""
+    """Create the pods that are missing, so many a pass, and delete those that are too many; both lists."""
     made, going = [], []
     for task in tasks_of(this.job):
         there = dict(table.role(task["name"]))
         for index in range(int(task.get("replicas") or 0)):
             pod = there.pop(keys.pod_name(objects.name(this.job), task["name"], index), None)
             if pod is None:
-                if task["name"] in free and (new := _make_pod(this, task, index)) is not None:
+                if task["name"] in free and len(made) < A_PASS and (new := _make_pod(this, task, index)) is not None:
                     made.append(new)
             elif is_marked(pod) and not objects.is_deleting(pod):
                 going.append(pod)

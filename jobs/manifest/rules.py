@@ -25,6 +25,7 @@ from jobs.manifest.partitions import check_partitions, check_topology
 from jobs.manifest.policies import check_policies
 from jobs.manifest.shapes import JobShape
 from jobs.manifest.template import check_labels, check_pod_spec
+from jobs.manifest.totals import check_job_totals
 from jobs.manifest.update import check_update
 from jobs.plugins import KNOWN
 
@@ -128,6 +129,7 @@ def _check_sums(spec: dict[str, Any], shape: list[FieldError], faults: Faults) -
     minimum = spec.get("minAvailable", 0)
     if minimum > replicas and spec.get("tasks"):
         faults.add("/spec/minAvailable", f"{minimum} is above the {replicas} replicas of all tasks: at most that many", "range")
+    check_job_totals(spec.get("tasks") or [], faults)
 
 
 def _check_plugins(spec: dict[str, Any], faults: Faults) -> None:
@@ -142,9 +144,9 @@ def _check_plugins(spec: dict[str, Any], faults: Faults) -> None:
             faults.add("/spec/plugins/mpi", f"needs a task named {master!r}, or --master=<the task that is>", "not_found")
 
 
-def _flag(arguments: list[str], name: str) -> str:
-    """The value of `--name=value` in a plugin's arguments, empty when it is not given."""
-    for argument in arguments:
+def _flag(arguments: list[Any], name: str) -> str:
+    """The value of `--name=value` in a plugin's arguments, empty when it is not given; what is no text was told already."""
+    for argument in (argument for argument in arguments if isinstance(argument, str)):
         flag, _, value = argument.lstrip("-").partition("=")
         if flag == name:
             return value

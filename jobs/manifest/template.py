@@ -9,6 +9,7 @@ from typing import Any
 from cluster.faults import LABEL_ADVICE, SUBDOMAIN_ADVICE, Faults, is_dns_label, is_dns_subdomain, pointer
 from cluster.quantities import parse_quantity
 from cluster.selectors import is_label_key, is_label_value
+from jobs.manifest.totals import check_pod_total
 
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9](-?[a-z0-9])*")
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -52,6 +53,7 @@ def check_pod_spec(spec: dict[str, Any], where: str, faults: Faults) -> None:
         _check_toleration(toleration, f"{where}/tolerations/{index}", faults)
     for key, quantity in (spec.get("overhead") or {}).items():
         _check_resource(key, quantity, where + pointer("overhead", key), faults)
+    check_pod_total(spec, where, faults)
 
 
 def _unique(

@@ -7,6 +7,7 @@ from typing import Any
 from cluster.faults import Faults, pointer, without_nulls
 from cluster.port import Obj
 from jobs.manifest.partitions import check_partitions
+from jobs.manifest.totals import check_job_totals
 
 _JOB_FREE = frozenset({"minAvailable", "priorityClassName"})
 _TASK_FREE = frozenset({"replicas", "minAvailable"})
@@ -38,6 +39,7 @@ def check_update(job: dict[str, Any], old: Obj, faults: Faults) -> None:
             faults.add(f"{where}/minAvailable", f"{minimum} is above the task's {replicas} replicas: at most that many", "range")
         if new_task.get("partitionPolicy"):
             check_partitions(new_task, where, faults)
+    check_job_totals(new_tasks, faults)
     total = sum(task.get("replicas", 0) for task in new_tasks)
     if new_spec.get("minAvailable", 0) > total:
         minimum = new_spec["minAvailable"]

@@ -122,9 +122,10 @@ def test_json_is_read_too_several_in_a_row_and_with_surrogate_pairs() -> None:
     assert [d.obj for d in load('{"a": "\\ud83d\\ude00"}\n{"b": 1}')] == [{"a": "😀"}, {"b": 1}]
 
 
+TEXT = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(alphabet=st.characters(codec="utf-8"), max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
 
@@ -149,3 +150,15 @@ def test_every_real_manifest_is_read(shared_dir: Path) -> None:
         for document in load(path.read_bytes()):
             assert {"apiVersion", "kind"} <= set(document.obj), path.name
             assert document.line_of("/kind"), path.name
+
+
+@pytest.mark.parametrize("text", ['a:\n  b: "x\\0y"', '{"a": {"b": "x\\u0000y"}}', '{"a\\u0000": 1, "b": "\\ud83d\\ude00"}'])
+def test_no_text_holds_a_nul_character(text: str) -> None:
+    assert "a text holds a NUL character" in refusal(text)
+
+
+def test_a_nul_character_is_told_with_its_place() -> None:
+    with pytest.raises(BadRequest) as caught:
+        load('a:\n  b: "x\\0y"')
+    assert caught.value.fields[0].pointer == "/a/b"
+    assert "line 2" in caught.value.message

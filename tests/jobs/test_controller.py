@@ -366,3 +366,29 @@ def test_an_object_that_makes_no_sense_stops_nothing(world: World):
             if pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending":
                 world.pod_status(pod, {"phase": "Running"})
     assert world.phase() == "Running"
+
+
+def test_many_pods_are_made_in_parts_and_all_of_them(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("jobs.controller.sync.A_PASS", 3)
+    world.started(job("train", task(replicas=10)))
+    assert len(world.pods()) == 10
+    assert world.phase() == "Running"
+
+
+def test_a_job_that_goes_while_its_pods_are_made_leaves_none(world: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("jobs.controller.sync.A_PASS", 3)
+    made = []
+
+    def create(kind, obj, **more):
+        if kind == POD:
+            made.append(obj)
+            if len(made) == 2:
+                world.cluster.delete(JOB, "train", "default")
+        return original(kind, obj, **more)
+
+    original = world.cluster.create
+    monkeypatch.setattr(world.cluster, "create", create)
+    world.submit(job("train", task(replicas=50)))
+    world.turn()
+    assert len(made) <= 3
+    assert world.pods() == []

@@ -266,6 +266,37 @@ def test_a_query_that_is_wrong_is_refused_with_its_parameter(ada, query):
     assert problem(ada.get("jobs", **query), 400)["errors"][0]["pointer"] == f"/{name}"
 
 
+def _cursor(*place):
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("ordering", "value", "pk"),
+    [
+        ("created_at", "0001-01-01T00:00:00+23:00", "a"),
+        ("created_at", "9999-12-31T23:59:59-23:00", "a"),
+        ("created_at", "yesterday", "a"),
+        ("created_at", 7, "a"),
+        ("name", "\ud800", "a"),
+        ("name", "a", "\ud800"),
+        ("name", "a\0", "a"),
+        ("name", ["a"], "a"),
+        ("name", "a", None),
+        ("gpus", 10**30, "a"),
+        ("gpus", "3", "a"),
+        ("queue", "a", "a"),
+    ],
+)
+def test_a_cursor_that_was_made_up_is_refused(ada, ordering, value, pk):
+    named = "name" if ordering == "queue" else ordering  # a cursor of another ordering
+    body = problem(ada.get("jobs", ordering=ordering, cursor=_cursor(named, value, pk)), 400)
+    assert body["errors"][0]["pointer"] == "/cursor"
+
+
+def test_nothing_to_apply_is_refused(ada):
+    problem(ada.client.post("/api/v1/apply", b"", "application/yaml", headers=ada.headers), 400)
+
+
 # --- lists ---
 
 

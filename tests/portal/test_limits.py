@@ -25,9 +25,9 @@ class Reader:
         await send({"type": "http.response.body", "body": str(size).encode()})
 
 
-async def answer(chunks, length=None):
+async def answer(chunks, length=None, **address):
     headers = [] if length is None else [(b"content-length", str(length).encode())]
-    page = ApplicationCommunicator(BodyLimit(Reader()), {"type": "http", "headers": headers})
+    page = ApplicationCommunicator(BodyLimit(Reader()), {"type": "http", "headers": headers, **address})
     for number, chunk in enumerate(chunks, 1):
         await page.send_input({"type": "http.request", "body": chunk, "more_body": number < len(chunks)})
     start, body = await page.receive_output(), await page.receive_output()
@@ -45,3 +45,9 @@ async def test_a_body_that_says_it_is_too_long_is_not_read():
 
 async def test_a_body_that_does_not_say_is_cut_off():
     assert await answer([b"x" * (LIMIT // 2)] * 3) == (200, b"-1")
+
+
+@pytest.mark.parametrize("address", [{"path": "/jobs/a\0b/"}, {"path": "/jobs/", "query_string": b"q=a%00b"}])
+async def test_a_nul_character_in_the_address_is_refused(address):
+    status, body = await answer([b""], **address)
+    assert (status, json.loads(body)["status"]) == (400, 400)

@@ -1,0 +1,39 @@
+"""How much one pod, and one job, may ask at most: what can be counted (int64 in smallest units), and pods that can be kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.faults import Faults
+from cluster.quantities import MAX_UNITS, is_gpu
+from cluster.requests import pod_requests
+
+MOST_PODS = 100_000
+"""Pods of one job. Kubernetes itself is made for 150,000 in a whole cluster."""
+MOST_GPUS = 10**8
+"""GPUs of one kind and job."""
+
+
+def check_pod_total(spec: dict[str, Any], where: str, faults: Faults) -> None:
+    """The containers of a pod together ask no more than can be counted."""
+    for resource, units in pod_requests(spec).items():
+        if units > MAX_UNITS:
+            faults.add(f"{where}/containers", f"ask together more {resource} than can be counted: ask for less", "range")
+
+
+def check_job_totals(tasks: list[dict[str, Any]], faults: Faults) -> None:
+    """All replicas are pods that can be kept, and ask together no more than can be counted."""
+    replicas = [task.get("replicas", 0) for task in tasks]
+    if sum(replicas) > MOST_PODS:
+        largest = replicas.index(max(replicas))
+        said = f"all tasks together have {sum(replicas)} replicas: at most {MOST_PODS} pods a job"
+        faults.add(f"/spec/tasks/{largest}/replicas", said, "range")
+        return
+    total: dict[str, int] = {}
+    for index, (task, count) in enumerate(zip(tasks, replicas)):
+        for resource, units in pod_requests((task.get("template") or {}).get("spec") or {}).items():
+            total[resource] = total.get(resource, 0) + units * count
+            if total[resource] > (MOST_GPUS * 1000 if is_gpu(resource) else MAX_UNITS):
+                said = f"{count} pods of this task are more {resource} than can be counted for one job: ask for less"
+                faults.add(f"/spec/tasks/{index}/replicas", said, "range")
+                return
