@@ -71,8 +71,9 @@ document.addEventListener("htmx:oobAfterSwap", (event) => {
   if (event.target.id === "draft-state") settle();
 });
 
+/** Submit the Job; a text of other things is applied instead. */
 function send() {
-  form.requestSubmit(form.querySelector(".acts button"));
+  form.requestSubmit(form.querySelector(".sb-apply") ?? form.querySelector(".acts button"));
 }
 
 function unanswered() {
