@@ -1,0 +1,83 @@
+"""What queues hold, ask and may have: arithmetic that the plugins which share resources among queues have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.queues import QueueInfo
+from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Ints
+
+OPEN_ENDED = 1 << 62
+"""An amount that limits nothing; sums stop at it, so that absurd amounts do not wrap around."""
+
+
+@dataclass(slots=True)
+class Holdings:
+    """What a queue's jobs hold, ask (held and pending), were admitted for without holding it yet, and could give back."""
+
+    allocated: Ints
+    request: Ints
+    inqueue: Ints
+    elastic: Ints
+
+    @classmethod
+    def of(cls, jobs: Collection[JobInfo], width: int) -> Holdings:
+        """The sums over some jobs."""
+        charged = [job.inqueue() for job in jobs if job.min_resources is not None and job.phase in ("Inqueue", "Running")]
+        return cls(
+            total([job.allocated for job in jobs], width),
+            total([job.requested for job in jobs], width),
+            total([charge for charge in charged if charge is not None], width),
+            total([job.elastic() for job in jobs if job.ready_count()], width),
+        )
+
+    def add(self, other: Holdings) -> None:
+        """Count another queue's in."""
+        self.allocated = self.allocated + other.allocated
+        self.request = self.request + other.request
+        self.inqueue = self.inqueue + other.inqueue
+        self.elastic = self.elastic + other.elastic
+
+
+def total(vectors: Sequence[Ints], width: int) -> Ints:
+    """The sum of some vectors."""
+    return np.array(vectors).sum(axis=0) if vectors else np.zeros(width, np.int64)
+
+
+def guaranteed(queues: Iterable[QueueInfo], width: int) -> Ints:
+    """The sum of guarantees."""
+    sums = [0] * width
+    for queue in queues:
+        sums = [min(have + more, OPEN_ENDED) for have, more in zip(sums, queue.guarantee.values.tolist(), strict=True)]
+    return np.array(sums, np.int64)
+
+
+def limits(capability: Amounts) -> Ints:
+    """A capability as limits: a cpu or memory that is missing or 0 is no limit, and so is a missing scalar."""
+    named = capability.present.copy()
+    named[[CPU, MEMORY]] &= capability.values[[CPU, MEMORY]] > 0
+    return np.where(named, np.minimum(capability.values, OPEN_ENDED), OPEN_ENDED)
+
+
+def real_capability(queue: QueueInfo, lendable: Ints) -> Ints:
+    """The most that a queue can ever have: what no guarantee holds back and its own guarantee, below its capability."""
+    real: Ints = np.minimum(lendable + np.minimum(queue.guarantee.values, OPEN_ENDED), limits(queue.capability))
+    return real
+
+
+class Terms:
+    """Dimension and amount of everything that a class asks for, pods apart; found once a class."""
+
+    def __init__(self) -> None:
+        self._found: dict[TaskClass, list[tuple[int, int]]] = {}
+
+    def __call__(self, cls: TaskClass) -> list[tuple[int, int]]:
+        found = self._found.get(cls)
+        if found is None:
+            places = np.flatnonzero(cls.request > 0).tolist()
+            found = self._found[cls] = [(place, int(cls.request[place])) for place in places if place != PODS]
+        return found
