@@ -10,11 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.resources import Amounts as Vector
+from scheduler.model.resources import Dimensions
 from tests.scheduler.plugins.naive_nodes import Amounts, Node, Task, compared, scores, shunned, tolerated
 from tests.scheduler.plugins.world import World
 
 PODS = "pods"
 _HELD = {TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING}
+
+
+def _named(dims: Dimensions, amounts: Vector) -> Amounts:
+    """By resource name what a vector names, zeros too."""
+    rows = zip(dims.names, amounts.values.tolist(), amounts.present.tolist(), strict=False)
+    return {name: value for name, value, present in rows if present}
 
 
 @dataclass
@@ -78,7 +86,7 @@ class Naive:
         self.queues = {
             queue.name: Queue(
                 queue.name, queue.weight, queue.priority, queue.creation,
-                self.dims.units(queue.capability.values, queue.capability.present), self.dims.units(queue.guarantee.values),
+                _named(self.dims, queue.capability), self.dims.units(queue.guarantee.values),
             )
             for queue in world.queues.values()
         }  # fmt: skip
