@@ -48,7 +48,7 @@ class _Allocation:
         for job in self._jobs():
             by_queue[job.queue].append(job)
         self.jobs = {name: Heap(ssn.job_key, members) for name, members in by_queue.items()}
-        self.queues = Heap(ssn.queue_key, [ssn.queues[name] for name in self.jobs])
+        self.queues = ssn.turns(ssn.queues[name] for name in self.jobs)
 
     def _jobs(self) -> list[JobInfo]:
         """Jobs that are admitted, valid and have tasks to place; tasks that ask for nothing are backfill's."""

@@ -27,7 +27,7 @@ class Backfill:
         for job in ssn.jobs.values():
             if job.phase != "Pending" and job.pending_best_effort() and ssn.job_valid(job) is None:
                 waiting.setdefault(job.queue, []).append(job)
-        queues = Heap(ssn.queue_key, [ssn.queues[name] for name in waiting])
+        queues = ssn.turns(ssn.queues[name] for name in waiting)
         while queues:
             jobs = Heap(ssn.job_key, waiting[queues.pop().name])
             while jobs:

@@ -30,7 +30,7 @@ class Enqueue:
             if job.phase == "Pending":
                 waiting[job.queue].append(job)
         jobs = {name: Heap(ssn.job_key, members) for name, members in waiting.items()}
-        queues = Heap(ssn.queue_key, [ssn.queues[name] for name in jobs])
+        queues = ssn.turns(ssn.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
             if not jobs[queue.name]:

@@ -25,6 +25,10 @@ class Heap(Generic[T]):
         """Take the first member out."""
         return heappop(self._entries)[1]
 
+    def first_key(self) -> Any:
+        """The key under which the first member was pushed."""
+        return self._entries[0][0]
+
     def drain(self) -> list[T]:
         """Take all members out, in no order."""
         members = [member for _, member in self._entries]

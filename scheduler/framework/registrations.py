@@ -109,7 +109,7 @@ class Registrations:
         self._add("job_order", plugin, key)
 
     def add_queue_order(self, plugin: str, key: api.QueueKey) -> None:
-        """Order of queues. The key may change only with the jobs of that queue."""
+        """Order of queues. The key may change only with the jobs of that queue, unless it is a `turns.Hierarchy`."""
         self._add("queue_order", plugin, key)
 
     def add_task_order(self, plugin: str, key: api.TaskKey) -> None:

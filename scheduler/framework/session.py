@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ from scheduler.framework.plugin import UNLIMITED, Event, Plugin, Vote
 from scheduler.framework.record import QueueShare
 from scheduler.framework.registrations import SWITCH_OF, Registrations
 from scheduler.framework.statement import Statement
+from scheduler.framework.turns import Turns, turns
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
@@ -112,6 +113,10 @@ class Session(Registrations):
             if items:
                 yield items
 
+    def is_hierarchical(self, plugin: str) -> bool:
+        """Whether a plugin's `enableHierarchy` is on."""
+        return any(option.name == plugin and option.on("enableHierarchy") for option in self.conf.plugins())
+
     def functions(self, family: str) -> list[Any]:
         """All enabled functions of a family, in tier order."""
         return [item for tier in self._tiers[family] for item in tier]
@@ -125,6 +130,10 @@ class Session(Registrations):
     def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """Where a queue stands among queues; ends with creation and name."""
         return (*(key(queue) for tier in self._tiers["queue_order"] for key in tier), queue.creation, queue.name)
+
+    def turns(self, queues: Iterable[QueueInfo]) -> Turns:
+        """Queues that take turns: what is popped is first now, and may be pushed again."""
+        return turns(self.functions("queue_order"), lambda queue: (queue.creation, queue.name), queues)
 
     def task_key(self, task: TaskInfo) -> tuple[Any, ...]:
         """Where a task stands in its job; ends with the index in its role, creation and uid."""
