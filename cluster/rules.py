@@ -12,7 +12,8 @@ from cluster.admission import Request, Rules
 from cluster.errors import FieldError
 from cluster.faults import Count, Faults, Meta, Resources, Shape, Texts, check_shape, pointer, prune
 from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, POD, Kind
-from cluster.objects import GPU_TOPOLOGY, GPU_UNHEALTHY
+from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY
+from cluster.port import Obj
 from cluster.quantities import to_units
 from cluster.topology import TopologyError, parse_topology
 
@@ -164,13 +165,20 @@ class ConfigMapRules(_Plain):
 
 
 class PodChangeRules(_Plain):
-    """What may change in a pod's spec once it is there, as in Kubernetes: little."""
+    """Which GPUs a pod holds, in figures; and what may change in a pod's spec once it is there, as in Kubernetes: little."""
 
     def check(self, request: Request) -> list[FieldError]:
-        """On update only."""
-        if request.old is None:
-            return []
-        old, new = request.old.get("spec") or {}, request.obj.get("spec")
+        """The GPUs always, the spec on update."""
+        notes = request.obj["metadata"].get("annotations")
+        held = notes.get(GPU_INDICES, "") if isinstance(notes, dict) else ""
+        if isinstance(held, str) and not _INDICES.fullmatch(held):
+            where = pointer("metadata", "annotations", GPU_INDICES)
+            return [FieldError(where, f"{held!r} is no list of GPU indices: write them as '0,3'", "format")]
+        return [] if request.old is None else self._check_change(request, request.old)
+
+    @staticmethod
+    def _check_change(request: Request, before: Obj) -> list[FieldError]:
+        old, new = before.get("spec") or {}, request.obj.get("spec")
         if not isinstance(new, dict):
             return [FieldError("/spec", "is a mapping")]
         changed = [field for field in sorted({*old, *new}) if _fixed(field, old.get(field)) != _fixed(field, new.get(field))]
@@ -180,8 +188,8 @@ class PodChangeRules(_Plain):
         kept = new.get("tolerations") or []
         if any(toleration not in kept for toleration in old.get("tolerations") or ()):
             faults.append(FieldError("/spec/tolerations", "can only be added to", "immutable"))
-        before = old.get("schedulingGates") or []
-        if any(gate not in before for gate in new.get("schedulingGates") or ()):
+        gates = old.get("schedulingGates") or []
+        if any(gate not in gates for gate in new.get("schedulingGates") or ()):
             faults.append(FieldError("/spec/schedulingGates", "can only be taken away", "immutable"))
         return faults
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.errors import BadRequest, Conflict, FieldError, Invalid
 from cluster.kinds import COMMAND, JOB
 from cluster.port import Cluster, Obj
 from jobs import keys
@@ -23,6 +23,9 @@ ACTIONS: dict[str, str] = {
     "complete": "CompleteJob",
 }
 """The words that people use, and Volcano's actions."""
+
+_OURS = ("ownerReferences", "finalizers")
+_NOT_YOURS = "is set by controllers: leave it out"
 
 _LIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 _ALLOWED: dict[str, frozenset[JobPhase]] = {
@@ -45,7 +48,10 @@ def submit(cluster: Cluster, manifest: Any, *, owner: str = "", dry_run: bool = 
     `owner` is the user name to keep on it. Raises BadRequest when it is no Job manifest, Invalid with every fault,
     AlreadyExists when the name is taken.
     """
-    return cluster.create(JOB, _prepared(manifest, owner), field_manager=MANAGER, dry_run=dry_run)
+    obj = _prepared(manifest, owner)
+    if faults := [FieldError(f"/metadata/{field}", _NOT_YOURS, "forbidden") for field in _OURS if obj["metadata"].get(field)]:
+        raise Invalid("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
+    return cluster.create(JOB, obj, field_manager=MANAGER, dry_run=dry_run)
 
 
 def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
@@ -58,6 +64,10 @@ def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
     default(obj, scheduler_names()[0])
     meta = obj["metadata"]
     current = cluster.get(JOB, meta.get("name", ""), meta["namespace"])
+    for field in _OURS:
+        meta.pop(field, None)
+        if field in current["metadata"]:
+            meta[field] = current["metadata"][field]
     if owner := current["metadata"].get("annotations", {}).get(keys.OWNER):
         meta.setdefault("annotations", {})[keys.OWNER] = owner
     return cluster.replace(JOB, obj, field_manager=MANAGER, dry_run=dry_run)

@@ -41,6 +41,7 @@ from jobs.keys import OWNER
 from jobs.manifest import default
 from jobs.schedulers import scheduler_names
 from portal.mirror import PROJECTIONS
+from portal.reserved import reserved
 
 MANAGER = "basalt-apply"
 
@@ -258,6 +259,10 @@ def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
     if not allowed:
         verb = "create" if existing is None else "change"
         raise Forbidden(f"you may not {verb} {item.kind.kind} {item.name or '(generated name)'}")
+    if not may("objects.apply") and (
+        faults := reserved(item.kind, item.obj, cluster, lambda owner: may("jobs.act", _Owned(owner)))
+    ):
+        raise Forbidden("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
 
 
 @dataclass(frozen=True)

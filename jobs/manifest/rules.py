@@ -17,6 +17,7 @@ from cluster.faults import (
     prune,
 )
 from cluster.kinds import QUEUE
+from cluster.objects import GPU_INDICES
 from cluster.port import Obj, Reader
 from cluster.quantities import parse_quantity
 from jobs.keys import pod_name
@@ -101,10 +102,21 @@ def _check_task(task: dict[str, Any], where: str, faults: Faults) -> None:
     check_labels(template.get("metadata") or {}, f"{where}/template/metadata", faults)
     spec = template.get("spec") or {}
     check_pod_spec(spec, f"{where}/template/spec", faults)
+    _check_left_to_scheduler(template, f"{where}/template", faults)
     if task.get("topologyPolicy") not in (None, "", "none"):
         _check_numa(spec, f"{where}/template/spec", faults)
     if task.get("partitionPolicy"):
         check_partitions(task, where, faults)
+
+
+def _check_left_to_scheduler(template: dict[str, Any], where: str, faults: Faults) -> None:
+    """A pod that names its node would run there whether it fits or not, and one that names its GPUs would seem to hold them."""
+    if (template.get("spec") or {}).get("nodeName"):
+        said = "is the scheduler's to say: narrow its choice by nodeSelector or affinity"
+        faults.add(f"{where}/spec/nodeName", said, "forbidden")
+    if GPU_INDICES in ((template.get("metadata") or {}).get("annotations") or {}):
+        place = where + pointer("metadata", "annotations", GPU_INDICES)
+        faults.add(place, "is the scheduler's to say: ask for GPUs in the containers' resources", "forbidden")
 
 
 def _check_numa(spec: dict[str, Any], where: str, faults: Faults) -> None:

@@ -86,3 +86,10 @@ def test_little_may_change_in_a_pod(cluster: EmbeddedCluster, change: Obj, point
     except Invalid as error:
         found = [fault.pointer for fault in error.fields]
     assert found == pointers
+
+
+def test_gpus_that_a_pod_holds_are_figures(cluster: EmbeddedCluster) -> None:
+    pod = {"metadata": {"name": "p", "annotations": {"basalt.dev/gpu-indices": "a,b"}}, "spec": {"containers": []}}
+    with pytest.raises(Invalid) as caught:
+        cluster.create(POD, pod)
+    assert [fault.pointer for fault in caught.value.fields] == ["/metadata/annotations/basalt.dev~1gpu-indices"]

@@ -429,3 +429,14 @@ def test_plugin_arguments_that_are_no_text_are_told_and_passed_over():
     manifest = job("mpi", task("master", 1))
     manifest["spec"]["plugins"] = {"mpi": [{"a": 1}, "--master=master"]}
     assert list(faults(manifest)) == ["/spec/plugins/mpi/0"]
+
+
+def test_node_and_gpus_are_left_to_the_scheduler():
+    manifest = job("sly", task("w", 1))
+    template = manifest["spec"]["tasks"][0]["template"]
+    template["spec"]["nodeName"] = "node-1"
+    template.setdefault("metadata", {}).setdefault("annotations", {})["basalt.dev/gpu-indices"] = "0,1"
+    assert set(faults(manifest)) == {
+        "/spec/tasks/0/template/spec/nodeName",
+        "/spec/tasks/0/template/metadata/annotations/basalt.dev~1gpu-indices",
+    }

@@ -165,3 +165,15 @@ def test_binding_a_pod_of_a_job_twice_is_refused_by_the_cluster(world: World):
     pod = world.pod("train-worker-0")
     with pytest.raises(Conflict):
         world.cluster.bind(Binding("default", "train-worker-0", pod["metadata"]["uid"], "node-1"))
+
+
+def test_owners_and_finalizers_are_not_taken_from_a_manifest(world: World):
+    forged = job()
+    forged["metadata"]["finalizers"] = ["example.com/stay"]
+    forged["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]
+    with pytest.raises(Invalid) as refused:
+        operations.submit(world.cluster, forged)
+    assert [fault.pointer for fault in refused.value.fields] == ["/metadata/ownerReferences", "/metadata/finalizers"]
+    operations.submit(world.cluster, job())
+    changed = operations.replace(world.cluster, {**forged, "metadata": {**forged["metadata"]}})
+    assert "finalizers" not in changed["metadata"]

@@ -1,11 +1,13 @@
 """Apply: all documents or none, what others name first, and every fault where it is."""
 
+import json
+
 import pytest
 
 from cluster.documents import load
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import NotFound
-from cluster.kinds import JOB, NAMESPACE, QUEUE
+from cluster.kinds import JOB, NAMESPACE, POD_GROUP, QUEUE
 from cluster.problems import Refused, faults_of
 from jobs.models import Job
 from portal.apply import apply, in_order
@@ -142,3 +144,40 @@ def test_a_namespace_goes_before_what_lives_in_it(cluster, make_user):
     results = apply(cluster, documents, user=make_user(staff=True))
     assert results[1].item.kind == NAMESPACE
     assert in_order([r.item for r in results])[0].kind == NAMESPACE
+
+
+def pod(**metadata):
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", **metadata}, "spec": spec}
+
+
+def told(cluster, obj, user):
+    return [fault["pointer"] for fault in refused(cluster, bundle(json.dumps(obj)), user)]
+
+
+REFERENCE = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "a", "uid": "u", "controller": True}
+FORGED = [
+    (pod(ownerReferences=[REFERENCE]), "/metadata/ownerReferences"),
+    (pod(finalizers=["a.b/c"]), "/metadata/finalizers"),
+    (pod(annotations={"basalt.dev/gpu-indices": "0,1"}), "/metadata/annotations/basalt.dev~1gpu-indices"),
+    (pod() | {"spec": pod()["spec"] | {"nodeName": "n"}}, "/spec/nodeName"),
+]
+
+
+@pytest.mark.parametrize(("obj", "where"), FORGED)
+def test_what_controllers_and_the_scheduler_say_is_not_for_everybody(cluster, make_user, obj, where):
+    assert told(cluster, obj, make_user()) == [where]
+    assert [r.status for r in apply(cluster, bundle(json.dumps(obj)), user=make_user("root", staff=True))] == ["created"]
+
+
+def test_a_pod_joins_no_gang_of_somebody_elses_job(cluster, make_user):
+    bob, eve = make_user("bob"), make_user("eve")
+    apply(cluster, bundle(JOB_YAML.format(name="a", queue="default", least=1)), user=bob)
+    uid = cluster.get(JOB, "a", "default")["metadata"]["uid"]
+    for name, owners in (("of-a-job", [REFERENCE | {"uid": uid}]), ("free", [])):
+        meta = {"name": name, "namespace": "default", "ownerReferences": owners}
+        cluster.create(POD_GROUP, {"metadata": meta, "spec": {"minMember": 1, "queue": "default"}})
+    joining = pod(annotations={"scheduling.k8s.io/group-name": "of-a-job"})
+    assert told(cluster, joining, eve) == ["/metadata/annotations/scheduling.k8s.io~1group-name"]
+    assert apply(cluster, bundle(json.dumps(joining)), user=bob, dry_run=True)
+    assert apply(cluster, bundle(json.dumps(pod(annotations={"scheduling.k8s.io/group-name": "free"}))), user=eve)
