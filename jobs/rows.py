@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from jobs import remarks
+from jobs import summary
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
 
@@ -24,7 +24,7 @@ def job_row(job: Job) -> Row:
     row = {name: getattr(job, name) for name in JOB_FIELDS}
     for name in ("phase_since", "created_at", "started_at", "finished_at"):
         row[name] = iso(row[name])
-    return row | {"mark": job_mark(job), "why": remarks.lines(job)}
+    return row | {"mark": job_mark(job), "why": summary.lines(job)}
 
 
 def job_mark(job: Job) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from jobs.summary import line
 
 from cluster import queries as fleet_queries
 from cluster import runtime
@@ -13,7 +14,6 @@ from cluster.access import policy
 from jobs.models import Job
 from jobs.pages.queries import state_of
 from jobs.reasons import stage_label
-from jobs.remarks import line
 from jobs.rows import JOB_FIELDS
 from portal import attention, figures
 from queues import queries as queue_queries

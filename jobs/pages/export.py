@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from django.utils import translation
 
 from jobs.models import Job
-from jobs.remarks import line
 from jobs.rows import JOB_FIELDS, iso, job_mark
+from jobs.summary import line
 
 COLUMNS = (
     "uid", "namespace", "name", "queue", "owner", "phase", "state", "replicas", "min_available", "running", "succeeded", "failed",
