@@ -19,7 +19,7 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.urls import path  # noqa: E402
 
-from portal.limits import BodyLimit  # noqa: E402
+from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
 from portal.live.publisher import publisher  # noqa: E402
