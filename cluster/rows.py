@@ -1,10 +1,14 @@
-"""Nodes and events as pages, the REST lists and the live channel carry them."""
+"""Nodes, their GPUs and events as pages, the REST lists and the live channel carry them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+from cluster import workloads
 from cluster.models import Event, Node
+from cluster.queries import gpu_state
+from cluster.workloads import Holder
 
 Row = dict[str, Any]
 
@@ -27,6 +31,38 @@ def node_row(node: Node) -> Row:
         "taints": node.taints,
         "created_at": node.created_at.isoformat(),
         "seen_at": node.seen_at.isoformat() if node.seen_at else None,
+    }
+
+
+def gpu_rows(user: Any, nodes: Collection[str] | None = None) -> list[Row]:
+    """Machines with GPUs (None: all, else those named) and who holds each GPU, in a constant number of queries.
+
+    The answers are those that the heatmap's page is drawn from; these rows keep it up to date.
+    """
+    machines = Node.objects.filter(deleted_at=None, gpu_count__gt=0).defer("gpu_links", "labels", "taints")
+    if nodes is not None:
+        machines = machines.filter(name__in=nodes)
+    held = {(holder.node, index): holder for holder in workloads.current().holders(user, nodes) for index in holder.gpus}
+    return [_gpus_of(machine, held) for machine in machines]
+
+
+def _gpus_of(node: Node, held: dict[tuple[str, int], Holder]) -> Row:
+    return {
+        "node": node.name,
+        "ready": node.ready,
+        "cordoned": node.cordoned,
+        "gpus": [_slot(node, index, held.get((node.name, index))) for index in range(node.gpu_count)],
+    }
+
+
+def _slot(node: Node, index: int, holder: Holder | None) -> Row:
+    return {
+        "index": index,
+        "state": gpu_state(node, index, holder),
+        "job_uid": holder.job_uid if holder else "",
+        "job": holder.job if holder else "",
+        "queue": holder.queue if holder else "",
+        "owner": holder.owner if holder else "",
     }
 
 

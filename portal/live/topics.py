@@ -13,10 +13,9 @@ import orjson
 
 from cluster.access import policy
 from cluster.models import Event
-from cluster.rows import event_row
+from cluster.rows import event_row, gpu_rows
 from jobs.models import Job, PhaseChange, Pod
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
-from jobs.topology import gpu_rows
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
