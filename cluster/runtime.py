@@ -24,6 +24,11 @@ def current() -> Cluster:
     return _current
 
 
+def current_or_none() -> Cluster | None:
+    """This process's cluster, None when none was set."""
+    return _current
+
+
 def now() -> datetime:
     """The present instant by the cluster's own clock, which may run faster than the wall's; wall time without a cluster."""
     clock: Clock = getattr(_current, "clock", None) or SystemClock()
