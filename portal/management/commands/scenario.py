@@ -25,6 +25,7 @@ class Command(BaseCommand):
         "Play scenario files on an embedded cluster in simulated time. "
         "Exit status: 0 nothing failed, 1 a case failed (arguable ones apart), 2 a file is wrong."
     )
+    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", type=Path, help="scenario files (YAML)")
