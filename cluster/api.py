@@ -1,12 +1,17 @@
-"""REST: nodes and events, to read."""
+"""REST: nodes, to read and to act on, and events, to read."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 import django_filters as filters
-from rest_framework import serializers
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from cluster import machines
 from cluster.kinds import EVENT, NODE
 from cluster.models import Event, Node
 from cluster.rest import ObjectViewSet, route
@@ -44,10 +49,16 @@ class NodeViewSet(ObjectViewSet):
     filterset_class = NodeFilter
     ordering = "name"
     ordering_fields = ("name", "created_at", "gpu_count")
-    rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view"}
+    rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view", "act": "nodes.change"}
 
     def row(self, obj: Node) -> dict[str, Any]:
         return node_row(obj)
+
+    @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
+    def act(self, request: Request, name: str, action: str) -> Response:
+        """Cordon or uncordon; lose or recover, where the machines are simulated."""
+        machines.act(name, action)
+        return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
 
 
 class EventFilter(filters.FilterSet):  # type: ignore[misc]
@@ -91,6 +102,7 @@ class EventViewSet(ObjectViewSet):
 urlpatterns = [
     *route("nodes", NodeViewSet, "nodes", get="list"),
     *route("nodes/<str:name>", NodeViewSet, "node", get="retrieve"),
+    *route("nodes/<str:name>/actions/<str:action>", NodeViewSet, "node-action", post="act"),
     *route("events", EventViewSet, "events", get="list"),
     *route("events/<str:uid>", EventViewSet, "event", get="retrieve"),
 ]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
-from cluster import queries
+from cluster import machines, queries
 from cluster.access import policy
+from cluster.errors import ApiError
 from cluster.models import Node
 from cluster.workloads import Usage, current
 
@@ -102,8 +105,46 @@ def node_page(request: HttpRequest, name: str) -> HttpResponse:
         "pods": current().pods(request.user, node.name),
         "events": queries.events(node),
         "usage": current().usage([node.name]).get(node.name, Usage()),
+        "actions": _node_actions(request.user, node),
     }
     return render(request, "cluster/node.html", context)
+
+
+@require_POST
+def node_action(request: HttpRequest, name: str, action: str) -> HttpResponse:
+    """Cordon or uncordon; take down or bring back, where the machines are simulated."""
+    node = get_object_or_404(queries.nodes(request.user), name=name)
+    if not policy().may(request.user, "nodes.change", node):
+        raise PermissionDenied
+    if action not in machines.ACTIONS:
+        raise Http404(action)
+    try:
+        machines.act(name, action)
+    except ApiError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, _done(action) % {"name": name})
+    return redirect("cluster:node", name)
+
+
+def _done(action: str) -> str:
+    words = {
+        "cordon": _("%(name)s is cordoned: it takes no new pods, and those on it go on."),
+        "uncordon": _("%(name)s takes pods again."),
+        "lose": _("%(name)s was taken down. Its pods are given up if it stays away for five minutes."),
+        "recover": _("%(name)s is back."),
+    }
+    return words[action]
+
+
+def _node_actions(user: Any, node: Node) -> list[tuple[str, str]]:
+    """What the reader may do to the node as it is: names of actions with their words."""
+    if not policy().may(user, "nodes.change", node):
+        return []
+    offers = [("uncordon", _("Uncordon")) if node.cordoned else ("cordon", _("Cordon"))]
+    if machines.simulated():
+        offers.append(("lose", _("Take down (simulated)")) if node.ready else ("recover", _("Bring back")))
+    return offers
 
 
 def node_panel(request: HttpRequest, name: str) -> HttpResponse:

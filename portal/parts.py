@@ -17,7 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import connections
 
-from cluster import runtime
+from cluster import machines, runtime
 from cluster.clock import Clock, ScaledClock
 from cluster.embedded import Embedded, open_embedded
 from cluster.embedded.fates import Timing
@@ -113,12 +113,13 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
 def embedded(folder: Path, *, speed: float = 1.0, timing: Timing | None = None, seed: int = 0) -> Embedded:
     """The embedded cluster of a folder, in time that runs `speed` times faster and goes on where its objects stopped.
 
-    It becomes this process's cluster. Raises `cluster.embedded.lock.StoreLocked`.
+    It becomes this process's cluster, whose machines can be lost on request. Raises `cluster.embedded.lock.StoreLocked`.
     """
     clock = ScaledClock(speed)
     opened = open_embedded(folder, clock=clock, timing=timing, seed=seed)
     clock.catch_up(_latest(opened.cluster))
     runtime.use(opened.cluster)
+    machines.simulate(opened.kubelet)
     return opened
 
 

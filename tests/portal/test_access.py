@@ -32,6 +32,7 @@ TABLE = {
     ("owner", "staff"): "POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action",
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
+        POST:cluster:node_action POST:api:node-action
         POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action DELETE:api:pod DELETE:api:pod-by-uid""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
 }
@@ -64,8 +65,8 @@ def address(name):
     values = {
         "uid": job.uid if "pod" not in name and "event" not in name else "unknown",
         "namespace": "default",
-        "name": {"queue": "leaf", "node": "gpu-01", "node_panel": "gpu-01"}.get(name.rpartition(":")[2].split("-")[0], "train"),
-        "action": "close" if "queue" in name else "suspend",
+        "name": {"queue": "leaf", "node": "gpu-01", "node_panel": "gpu-01", "node_action": "gpu-01"}.get(name.rpartition(":")[2].split("-")[0], "train"),
+        "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }
     if name.startswith("queues:"):
         values["name"] = "leaf"

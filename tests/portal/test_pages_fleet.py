@@ -6,9 +6,9 @@ import re
 import pytest
 from django.urls import reverse
 
-from cluster import queries, runtime
+from cluster import machines, queries, runtime
 from cluster.errors import NotFound
-from cluster.kinds import COMMAND, QUEUE
+from cluster.kinds import COMMAND, NODE, QUEUE
 from cluster.models import Node
 from jobs.models import Job, Pod
 from queues.models import Queue
@@ -296,3 +296,60 @@ def _super(make_user):
     user.is_superuser = True
     user.save()
     return user
+
+
+class _Simulation:
+    """Stands in for the kubelet: says what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def lose_node(self, node):
+        self.asked.append(("lose", node))
+
+    def recover_node(self, node):
+        self.asked.append(("recover", node))
+
+
+@pytest.fixture
+def simulation():
+    found = _Simulation()
+    machines.simulate(found)
+    yield found
+    machines.simulate(None)
+
+
+def test_staff_cordon_a_node_and_let_it_take_pods_again(fleet, staff):
+    where = reverse("cluster:node_action", args=["cpu-01", "cordon"])
+    assert "is cordoned" in staff.post(where, follow=True).content.decode()
+    assert Node.objects.get(name="cpu-01").cordoned
+    assert fleet.get(NODE, "cpu-01")["spec"]["unschedulable"] is True
+    page = staff.post(reverse("cluster:node_action", args=["cpu-01", "uncordon"]), follow=True).content.decode()
+    assert "takes pods again" in page
+    assert not Node.objects.get(name="cpu-01").cordoned
+
+
+def test_staff_take_a_simulated_node_down_and_bring_it_back(fleet, staff, simulation):
+    assert "Take down (simulated)" in staff.get(reverse("cluster:node", args=["cpu-01"])).content.decode()
+    for action in ("lose", "recover"):
+        staff.post(reverse("cluster:node_action", args=["cpu-01", action]))
+    assert simulation.asked == [("lose", "cpu-01"), ("recover", "cpu-01")]
+
+
+def test_real_machines_cannot_be_taken_down(fleet, staff):
+    assert "Take down" not in staff.get(reverse("cluster:node", args=["cpu-01"])).content.decode()
+    answer = staff.post(reverse("cluster:node_action", args=["cpu-01", "lose"]), follow=True)
+    assert "only simulated ones can be lost" in answer.content.decode()
+
+
+def test_only_staff_act_on_nodes(fleet, member, simulation):
+    page = member.get(reverse("cluster:node", args=["cpu-01"])).content.decode()
+    assert "Take down" not in page
+    assert "Cordon" not in page
+    assert member.post(reverse("cluster:node_action", args=["cpu-01", "lose"])).status_code == 403
+    assert simulation.asked == []
+
+
+@pytest.mark.parametrize(("name", "action"), [("no-such", "cordon"), ("cpu-01", "explode")])
+def test_an_action_on_what_does_not_exist_is_not_found(fleet, staff, name, action):
+    assert staff.post(reverse("cluster:node_action", args=[name, action])).status_code == 404

@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import connections
 
-from cluster import runtime
+from cluster import machines, runtime
 from cluster.embedded import Embedded, fleets
 from cluster.embedded.fates import INSTANT
 from cluster.embedded.lock import StoreLocked
@@ -99,6 +99,7 @@ class Command(BaseCommand):
             yield embedded
         finally:
             runtime.use(None)
+            machines.simulate(None)
             embedded.close()
             connections.close_all()
 

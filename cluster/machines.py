@@ -1,0 +1,85 @@
+"""What administrators do to nodes: cordon them, and take simulated ones down. The next page shows it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from cluster import runtime
+from cluster.errors import Conflict, NotFound
+from cluster.kinds import NODE
+from cluster.port import Cluster, Obj
+from cluster.projection import Batch, project_nodes
+
+
+class Simulation(Protocol):
+    """Machines that are made up, so that losing one can be asked for. Both raise NotFound."""
+
+    def lose_node(self, node: str) -> None:
+        """Cut a node off."""
+        ...
+
+    def recover_node(self, node: str) -> None:
+        """Bring it back."""
+        ...
+
+
+_simulation: Simulation | None = None
+
+
+def simulate(simulation: Simulation | None) -> None:
+    """Register who simulates this process's machines; None where they are real, as they are until this is called."""
+    global _simulation
+    _simulation = simulation
+
+
+def simulated() -> bool:
+    """Whether machines can be lost on request."""
+    return _simulation is not None
+
+
+def act(name: str, action: str) -> Obj:
+    """Do one of ACTIONS to a node; the node as it is afterwards.
+
+    Raises NotFound (also for an action that does not exist), Conflict where the machines are real and the action is for
+    simulated ones, Unavailable.
+    """
+    if action not in ACTIONS:
+        raise NotFound(f"there is no action {action!r} on nodes; there are {', '.join(ACTIONS)}")
+    cluster = runtime.current()
+    cluster.get(NODE, name)  # one that does not exist is said first
+    ACTIONS[action](cluster, name)
+    node = cluster.get(NODE, name)
+    project_nodes(Batch(upserts=[node]))
+    return node
+
+
+def _cordon(cluster: Cluster, name: str) -> None:
+    cluster.patch(NODE, name, "", {"spec": {"unschedulable": True}}, field_manager="basalt")
+
+
+def _uncordon(cluster: Cluster, name: str) -> None:
+    cluster.patch(NODE, name, "", {"spec": {"unschedulable": None}}, field_manager="basalt")
+
+
+def _lose(cluster: Cluster, name: str) -> None:
+    _made_up().lose_node(name)
+
+
+def _recover(cluster: Cluster, name: str) -> None:
+    _made_up().recover_node(name)
+
+
+def _made_up() -> Simulation:
+    if _simulation is None:
+        raise Conflict("the machines of this cluster are real: only simulated ones can be lost and recovered on request")
+    return _simulation
+
+
+ACTIONS: dict[str, Callable[[Cluster, str], None]] = {
+    "cordon": _cordon,
+    "uncordon": _uncordon,
+    "lose": _lose,
+    "recover": _recover,
+}
+"""What can be done, by its name in an address."""
