@@ -11,11 +11,12 @@ from jobs.summary import line
 from cluster import queries as fleet_queries
 from cluster import runtime
 from cluster.access import policy
+from jobs.choices import job_mark
 from jobs.models import Job
-from jobs.pages.queries import state_of
 from jobs.reasons import stage_label
 from jobs.rows import JOB_FIELDS
-from portal import attention, figures
+from portal import attention, demand, figures
+from queues import history as queue_history
 from queues import queries as queue_queries
 from queues.models import Queue
 
@@ -32,9 +33,8 @@ def context(user: Any, window: str) -> dict[str, Any]:
     queues = queue_queries.queues(user)
     branches = queue_queries.tree(queues, [GPU], queue_queries.capacity())
     leaves = [branch for branch in branches if not branch.parent and branch.queue.name != queue_queries.ROOT]
-    history = queue_queries.shares_over_time(
-        [branch.queue.name for branch in leaves], GPU, queue_queries.WINDOWS[window], present
-    )
+    names = [branch.queue.name for branch in leaves]
+    history = queue_history.shares_over_time(names, GPU, queue_history.WINDOWS[window], present)
     shown = figures.headline(user, fleet)
     return {
         "figures": shown,
@@ -42,7 +42,8 @@ def context(user: Any, window: str) -> dict[str, Any]:
         "ranges": list(RANGES.items()),
         "branches": sorted(leaves, key=lambda branch: (-branch.bars[0].request, branch.queue.name))[:9],
         "history": history,
-        "chart": history.as_json() | {"installed": shown.gpus_total},
+        "chart": history.as_json()
+        | {"queues": names, "capacity": shown.gpus_total, "asked": demand.asked_over_time(user, history.times)},
         "spines": _spines(fleet),
         "is_small": fleet.total <= CELLS,
         "is_empty": not policy().visible(user, Job.objects.all()).exists(),
@@ -90,6 +91,6 @@ def _finished(user: Any) -> list[Job]:
     jobs = policy().visible(user, Job.objects.filter(finished_at__isnull=False))
     found = list(jobs.only(*JOB_FIELDS, "deleted_at").order_by("-finished_at")[:8])
     for job in found:
-        job.mark = state_of(job.phase, job.group_phase)  # type: ignore[attr-defined]
+        job.mark = job_mark(job.phase, job.group_phase)  # type: ignore[attr-defined]
         job.line = line(job)  # type: ignore[attr-defined]
     return found

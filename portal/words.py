@@ -27,11 +27,9 @@ def for_scripts() -> dict[str, object]:
         "hours": pgettext("duration", "%(hours)d h %(minutes)02d min"),
         "minutes": pgettext("duration", "%(minutes)d min"),
         "seconds": pgettext("duration", "%(seconds)d s"),
-        "inUse": _("in use"),
         "asked": _("in use plus asked"),
-        "installed": _("installed %(count)s"),
         "span": _("%(state)s %(duration)s"),
         "noNode": _("no node"),
-        "other": _("other"),
+        "others": _("others"),
         "freeOf": _("%(free)s of %(total)s free"),
     }

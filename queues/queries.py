@@ -1,20 +1,19 @@
-"""What the queue pages show: the tree with its shares, and shares over time. Amounts are in smallest units."""
+"""What the queue pages show: the tree with its shares. Amounts are in smallest units."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
-from django.db.models.fields.json import KeyTransform
 from django.utils.translation import gettext as _
 
 from cluster.access import policy
 from cluster.display import amount, is_gpu
 from cluster.models import Event, Node
-from queues.models import Queue, QueueSample
+from queues.models import Queue
 from queues.rows import queue_row
 
 ROOT = "root"
@@ -89,20 +88,41 @@ def _text(units: int, resource: str) -> str:
 
 @dataclass(slots=True)
 class Branch:
-    """One line of the tree. `above` is the queue that it is shown below, `parent` says that others are shown below it."""
+    """One line of the tree. `above` is the queue that it is shown below, `parent` says that others are shown below it.
+
+    The counts are of jobs in it and below it; `names` are these queues.
+    """
 
     queue: Queue
     depth: int
     above: str
     parent: bool
     bars: list[Bar] = field(default_factory=list)
-    waiting: int = 0
+    pending: int = 0
+    admitted: int = 0
     running: int = 0
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs without their pods, admitted or not."""
+        return self.pending + self.admitted
+
+    @property
+    def jobs_query(self) -> str:
+        """Narrows the list of jobs to those that the counts are of; root's are all."""
+        return "" if self.queue.name == ROOT else urlencode({"queue": self.names}, doseq=True)
 
 
 def queues(user: Any) -> list[Queue]:
     """The queues that the user may see."""
     return list(policy().visible(user, Queue.objects.filter(deleted_at=None)).order_by("name"))
+
+
+def leaves(rows: Sequence[Queue]) -> list[Queue]:
+    """The queues that hold jobs: those that no other queue is below."""
+    above = {row.parent for row in rows}
+    return [row for row in rows if row.name not in above and row.name != ROOT]
 
 
 def resources(rows: Iterable[Queue]) -> list[str]:
@@ -132,7 +152,9 @@ def tree(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) 
             children[branch.above].append(branch)
     for branch in reversed(branches):  # children come before their parents
         below = children[branch.queue.name]
-        branch.waiting = branch.queue.groups_pending + branch.queue.groups_inqueue + sum(each.waiting for each in below)
+        branch.names = [branch.queue.name, *(name for each in below for name in each.names)]
+        branch.pending = branch.queue.groups_pending + sum(each.pending for each in below)
+        branch.admitted = branch.queue.groups_inqueue + sum(each.admitted for each in below)
         branch.running = branch.queue.groups_running + sum(each.running for each in below)
         branch.bars = [_bar(branch.queue, name, [each.bars[at] for each in below], total) for at, name in enumerate(shown)]
     _scale(branches)
@@ -202,75 +224,6 @@ def _scale(branches: list[Branch]) -> None:
             widest[branch.depth, at] = max(widest[branch.depth, at], need)
     for branch in branches:
         branch.bars = [replace(bar, scale=widest[branch.depth, at]) for at, bar in enumerate(branch.bars)]
-
-
-WINDOWS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
-POINTS = 120
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Amounts over time: `times` and one list of equal length a series; None where nothing was sampled."""
-
-    times: list[datetime]
-    series: dict[str, list[int | None]]
-    resource: str
-
-    def as_json(self) -> dict[str, Any]:
-        """For the chart: times in milliseconds, amounts in the unit that is drawn."""
-        unit = divisor(self.resource)
-        series = {
-            name: [None if value is None else round(value / unit, 3) for value in values] for name, values in self.series.items()
-        }
-        return {"times": [int(time.timestamp() * 1000) for time in self.times], "series": series}
-
-    @property
-    def rows(self) -> list[tuple[datetime, list[int | None]]]:
-        """For the table: the newest 24 instants, newest first."""
-        last = list(zip(self.times, zip(*self.series.values(), strict=True), strict=True))[-24:] if self.series else []
-        return [(time, list(values)) for time, values in reversed(last)]
-
-
-def divisor(resource: str) -> int:
-    """Smallest units in the unit that charts draw: CPUs, GPUs, GiB."""
-    return 2**30 if resource in ("memory", "ephemeral-storage") else 1 if resource == "pods" else 1000
-
-
-def shares_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime, limit: int = 6) -> History:
-    """What queues had allocated; the `limit` largest by name, the rest together under an empty name."""
-    found = _samples(names, resource, window, now, ("allocated",))
-    peaks = {name: max((at["allocated"] for at in by_time.values()), default=0) for name, by_time in found.items()}
-    largest = sorted((name for name in found if peaks[name]), key=lambda name: (-peaks[name], name))
-    times = sorted({time for by_time in found.values() for time in by_time})
-    series: dict[str, list[int | None]] = {
-        name: [found[name][time]["allocated"] if time in found[name] else None for time in times] for name in largest[:limit]
-    }
-    if rest := largest[limit:]:
-        series[""] = [sum(found[name][time]["allocated"] for name in rest if time in found[name]) for time in times]
-    return History(times, series, resource)
-
-
-def queue_over_time(name: str, resource: str, window: timedelta, now: datetime) -> History:
-    """One queue's own figures."""
-    parts = ("allocated", "inqueue", "deserved", "request")
-    found = _samples([name], resource, window, now, parts).get(name, {})
-    times = sorted(found)
-    return History(times, {part: [found[time][part] for time in times] for part in parts}, resource)
-
-
-def _samples(
-    names: Sequence[str], resource: str, window: timedelta, now: datetime, parts: Sequence[str]
-) -> dict[str, dict[datetime, dict[str, int]]]:
-    """The last sample of each queue in each of POINTS slots of the window, by queue and slot."""
-    slot = window / POINTS
-    begin = now - window
-    rows = QueueSample.objects.filter(queue__in=names, at__gt=begin, at__lte=now).order_by("at")
-    picked = rows.annotate(**{f"_{part}": KeyTransform(resource, part) for part in parts})
-    found: defaultdict[str, dict[datetime, dict[str, int]]] = defaultdict(dict)
-    for queue, at, *values in picked.values_list("queue", "at", *(f"_{part}" for part in parts)):
-        time = begin + slot * (int((at - begin) / slot) + 1)
-        found[queue][time] = {part: int(value or 0) for part, value in zip(parts, values, strict=True)}
-    return found
 
 
 def events(queue: Queue, limit: int = 30) -> list[Event]:

@@ -15,7 +15,7 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
-from queues import queries, writes
+from queues import history, queries, writes
 from queues.forms import QueueForm, flatten
 from queues.models import Queue
 from queues.operations import ACTIONS
@@ -34,19 +34,19 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     branches = queries.tree(rows, shown, total)
     drawn = chosen if chosen in names else names[0]
     window = _window(request)
-    leaves = [branch.queue.name for branch in branches if not branch.parent and branch.queue.name != queries.ROOT]
-    history = queries.shares_over_time(leaves, drawn, queries.WINDOWS[window], runtime.now())
+    leaves = [row.name for row in queries.leaves(rows)]
+    shares = history.shares_over_time(leaves, drawn, history.WINDOWS[window], runtime.now())
     context = {
         "branches": branches,
         "resources": names,
         "shown": shown,
         "chosen": chosen if chosen in names else "",
         "drawn": drawn,
-        "history": history,
+        "history": shares,
         "live": queries.tree_json(rows, shown, total),
-        "chart": history.as_json() | {"capacity": total.get(drawn, 0) / queries.divisor(drawn), "others": _("others")},
+        "chart": shares.as_json() | {"queues": leaves, "capacity": total.get(drawn, 0) / history.divisor(drawn)},
         "window": window,
-        "windows": queries.WINDOWS,
+        "windows": history.window_words(),
         "may_change": policy().may(request.user, "queues.change"),
     }
     return render(request, "queues/list.html", context)
@@ -56,13 +56,13 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: its amounts, jobs, shares over time, events."""
     queue = _queue(request, name)
     rows = queries.queues(request.user)
-    names = queries.resources([queue, *(row for row in rows if row.name == queries.ROOT)])
+    names = queries.resources(rows)
     branches = queries.tree(rows, names, queries.capacity())
     branch = next(each for each in branches if each.queue.name == name)
     chosen = request.GET.get("resource", "")
     drawn = chosen if chosen in names else names[0]
     window = _window(request)
-    history = queries.queue_over_time(name, drawn, queries.WINDOWS[window], runtime.now())
+    shares = history.queue_over_time(branch.names, drawn, history.WINDOWS[window], runtime.now())
     words = {
         "allocated": _("allocated"),
         "inqueue": _("admitted, not placed"),
@@ -77,11 +77,11 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "children": [each for each in branches if each.queue.parent == name and each.queue.name != name],
         "resources": names,
         "drawn": drawn,
-        "history": history,
-        "chart": history.as_json() | {"words": words},
+        "history": shares,
+        "chart": shares.as_json() | {"words": words},
         "words": words,
         "window": window,
-        "windows": queries.WINDOWS,
+        "windows": history.window_words(),
         "events": queries.events(queue),
         "may_change": policy().may(request.user, "queues.change", queue),
         "closed_by_parent": queue.annotations.get("volcano.sh/closed-by-parent") == "true",
@@ -187,7 +187,7 @@ def _queue(request: HttpRequest, name: str) -> Queue:
 
 def _window(request: HttpRequest) -> str:
     asked = request.GET.get("window", "")
-    return asked if asked in queries.WINDOWS else "1h"
+    return asked if asked in history.WINDOWS else "1h"
 
 
 def _known(request: HttpRequest) -> list[str]:

@@ -18,8 +18,11 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from cluster import runtime
+from cluster.access import policy
 from jobs.pages.podgrid import Cell, Row
 from portal import display, figures, words
+from queues.colours import categories
+from queues.models import Queue
 
 register = template.Library()
 
@@ -126,6 +129,13 @@ def at(moment: datetime | None, form: str = "auto") -> SafeString:
 def js_words() -> SafeString:
     """What the scripts say, in the page's language, as a JSON block."""
     return json_script(words.for_scripts(), "ba-words")
+
+
+@register.simple_tag(takes_context=True)
+def queue_colours(context: Context) -> SafeString:
+    """The categories of the queues that the reader may see, as a JSON block for `colours.js`."""
+    rows = policy().visible(context["request"].user, Queue.objects.filter(deleted_at=None)).only("name", "parent", "created_at")
+    return json_script(categories(list(rows)), "queue-colours")
 
 
 @register.filter

@@ -1,4 +1,5 @@
 // The page of GPUs: colouring, legend, hover card, keys, the node at the side, and live changes.
+import { queueCategory } from "./colours.js";
 import { FleetMap } from "./fleetmap.js";
 import { subscribe } from "./live.js";
 import { fill, numberWords, shortModel } from "./words.js";
@@ -77,7 +78,7 @@ function setMode(mode) {
   history.replaceState(history.state, "", url);
 }
 
-/** The six largest values get a colour each, all others grey. */
+/** The six largest values get a colour each, all others grey; queues keep the colour that they have everywhere. */
 function rank() {
   look.counts = new Map();
   const value = VALUE[look.mode];
@@ -87,7 +88,9 @@ function rank() {
   }
   if (!value) return;
   const order = [...look.counts].filter(([key]) => key).sort(([a, n], [b, m]) => m - n || a.localeCompare(b));
-  look.ranks = new Map(order.slice(0, 6).map(([key], at) => [key, at + 1]));
+  look.ranks = look.mode === "queue"
+    ? new Map(order.map(([key]) => [key, queueCategory(key)]).filter(([, category]) => category))
+    : new Map(order.slice(0, 6).map(([key], at) => [key, at + 1]));
 }
 
 function drawLegend() {

@@ -1,66 +1,70 @@
-// Shares over time, drawn by ECharts from the page's own data; colours come from the tokens.
-import * as echarts from "../vendor/echarts.esm.min.mjs";
+// Shares over time on the pages of queues: all of them as a stack, or one queue's own figures. Both grow as time goes on.
+import { draw, legend, nice, overTime, token } from "./charts.js";
+import { present } from "./clock.js";
+import { subscribe } from "./live.js";
+import { stack } from "./stack.js";
 
+const STEP = 30_000;
+const STYLES = {
+  allocated: ["--st-running", "solid", true],
+  inqueue: ["--st-inqueue", "solid", false],
+  deserved: ["--ba-ink", "dashed", false],
+  request: ["--st-pending", "dotted", false],
+};
 const box = document.getElementById("shares");
-if (box) {
-  const data = JSON.parse(document.getElementById("shares-data").textContent);
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const stacked = box.dataset.stacked === "1";
-  const unit = box.dataset.unit;
-  const number = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
-  const chart = echarts.init(box, null, { renderer: "canvas" });
-  const round = (value) => { // up to half a power of ten, so that the last tick keeps its distance
-    const step = 10 ** Math.floor(Math.log10(value || 1)) / 2;
-    return Math.ceil(value / step) * step;
-  };
-  const styles = {
-    allocated: ["--st-running", "solid", true],
-    inqueue: ["--st-inqueue", "solid", false],
-    deserved: ["--ba-ink", "dashed", false],
-    request: ["--st-pending", "dotted", false],
-  };
 
-  const series = () => Object.entries(data.series).map(([name, values], index) => {
-    const [token, dash, filled] = stacked ? [`--cat-${name ? index + 1 : 0}`, "solid", true] : styles[name];
-    const color = css(token);
+if (box?.dataset.queue) one();
+else if (box) all();
+
+function all() {
+  const { push } = stack(box);
+  const { resource, divisor, queues } = JSON.parse(document.getElementById(box.dataset.source).textContent);
+  const latest = new Map();
+  const take = (row) => queues.includes(row.name) && latest.set(row.name, (row.allocated?.[resource] ?? 0) / divisor);
+  grow(take, () => latest.size && push(latest));
+}
+
+function one() {
+  const { unit = "", queue } = box.dataset;
+  const source = JSON.parse(document.getElementById(box.dataset.source).textContent);
+  const option = () => {
+    const names = Object.keys(source.series);
+    const base = overTime(source.times, unit);
+    const highest = Math.max(0, ...names.flatMap((name) => source.series[name]));
     return {
-      type: "line",
-      name: stacked ? name || data.others : data.words[name],
-      data: values.map((value, at) => [data.times[at], value]),
-      stack: stacked ? "all" : undefined,
-      step: "end",
-      symbol: "none",
-      lineStyle: { width: stacked ? 1 : 1.5, color: stacked ? css("--ba-bg") : color, type: dash },
-      itemStyle: { color },
-      areaStyle: filled ? { color, opacity: stacked ? 0.74 : 0.14 } : undefined,
-      emphasis: { disabled: true },
-      markLine: stacked && index === 0 && data.capacity ? {
-        silent: true, symbol: "none", animation: false,
-        lineStyle: { color: css("--ba-ink"), type: "solid", width: 1 },
-        label: { formatter: `${box.dataset.capacityWord} ${number.format(data.capacity)}${unit ? ` ${unit}` : ""}`, position: "insideEndTop", color: css("--ba-ink"), fontWeight: 600, fontSize: 11 },
-        data: [{ yAxis: data.capacity }],
-      } : undefined,
+      ...base,
+      grid: { ...base.grid, top: 34 },
+      yAxis: { ...base.yAxis, max: nice(highest) },
+      legend: legend(names.map((name) => source.words[name])),
+      series: names.map((name) => {
+        const [colour, type, filled] = STYLES[name];
+        const color = token(colour);
+        return {
+          type: "line", name: source.words[name], symbol: "none", emphasis: { disabled: true },
+          data: source.series[name].map((value, at) => [source.times[at], value]),
+          lineStyle: { width: 1.5, color, type }, itemStyle: { color }, areaStyle: filled ? { color, opacity: 0.14 } : undefined,
+        };
+      }),
     };
-  });
-
-  const draw = () => {
-    const font = { fontFamily: css("--ba-font"), fontSize: 11, color: css("--ba-ink3") };
-    chart.setOption({
-      animation: false,
-      textStyle: font,
-      grid: { left: 8, right: 12, top: 46, bottom: 6, containLabel: true },
-      legend: { top: 0, left: 0, itemWidth: 14, itemHeight: 8, icon: "rect", textStyle: { ...font, color: css("--ba-ink2") } },
-      tooltip: {
-        trigger: "axis", backgroundColor: css("--ba-raise"), borderWidth: 0, textStyle: { ...font, color: css("--ba-ink") },
-        valueFormatter: (value) => (value == null ? "–" : `${number.format(value)}${unit ? ` ${unit}` : ""}`),
-      },
-      xAxis: { type: "time", axisLine: { lineStyle: { color: css("--ba-line2") } }, axisLabel: { ...font, hideOverlap: true }, splitLine: { show: false } },
-      yAxis: { type: "value", min: 0, max: stacked && data.capacity ? (range) => round(Math.max(range.max, data.capacity)) : undefined, axisLabel: { ...font, formatter: (value) => number.format(value) }, splitLine: { lineStyle: { color: css("--ba-line") } } },
-      series: series(),
-    }, true);
   };
+  const drawn = draw(box, option);
+  let latest = null;
+  const push = () => {
+    if (!latest) return;
+    source.times.push(present());
+    for (const [name, values] of Object.entries(source.series)) values.push((latest[name]?.[source.resource] ?? 0) / source.divisor);
+    drawn.update();
+  };
+  grow((row) => row.name === queue && (latest = row), push);
+}
 
-  draw();
-  addEventListener("ba:theme", draw);
-  new ResizeObserver(() => chart.resize()).observe(box);
+/** Take in the queues' figures; add a point when they are first known, and one each half minute. */
+function grow(take, push) {
+  subscribe("queues", {
+    onMessage(message) {
+      (message.changed ?? []).forEach(take);
+      if (message.type === "snapshot") push();
+    },
+  });
+  setInterval(() => document.hidden || push(), STEP);
 }

@@ -193,7 +193,7 @@ def test_the_queue_tree_walks_and_folds_by_keys(page: Page, server: Server, sign
     expect(page.locator("tr[data-queue=nlp]")).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/queues/research/")
-    expect(page.locator("#shares canvas")).to_be_visible()
+    expect(page.locator("#shares svg")).to_be_visible()
 
 
 @pytest.mark.browser_context_args(bypass_csp=True)

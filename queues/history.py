@@ -1,0 +1,110 @@
+"""Queues' shares over time, thinned by the database to the points that a chart can show. Amounts are in smallest units."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import DateTimeField, Subquery
+from django.db.models.fields.json import KeyTransform
+from django.utils.translation import gettext as _
+
+from queues.models import QueueSample
+
+WINDOWS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
+POINTS = 120
+
+
+def window_words() -> list[tuple[str, str]]:
+    """The windows and what they are called."""
+    return [("1h", _("1 h")), ("6h", _("6 h")), ("24h", _("24 h")), ("7d", _("7 d"))]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Amounts over time: `times` and one list of equal length a series; None where nothing was sampled."""
+
+    times: list[datetime]
+    series: dict[str, list[int | None]]
+    resource: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For the chart: times in milliseconds, amounts in the unit that is drawn."""
+        unit = divisor(self.resource)
+        series = {
+            name: [None if value is None else round(value / unit, 3) for value in values] for name, values in self.series.items()
+        }
+        times = [int(time.timestamp() * 1000) for time in self.times]
+        return {"times": times, "series": series, "resource": self.resource, "divisor": unit}
+
+    @property
+    def rows(self) -> list[tuple[datetime, list[int | None]]]:
+        """For the table: the newest 24 instants, newest first."""
+        last = list(zip(self.times, zip(*self.series.values(), strict=True), strict=True))[-24:] if self.series else []
+        return [(time, list(values)) for time, values in reversed(last)]
+
+
+def divisor(resource: str) -> int:
+    """Smallest units in the unit that charts draw: CPUs, GPUs, GiB."""
+    return 2**30 if resource in ("memory", "ephemeral-storage") else 1 if resource == "pods" else 1000
+
+
+def shares_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime, limit: int = 6) -> History:
+    """What queues had allocated; the `limit` largest by name, the rest together under an empty name."""
+    found = _samples(names, resource, window, now, ("allocated",))
+    peaks = {name: max((at["allocated"] for at in by_time.values()), default=0) for name, by_time in found.items()}
+    largest = sorted((name for name in found if peaks[name]), key=lambda name: (-peaks[name], name))
+    times = sorted({time for by_time in found.values() for time in by_time})
+    series: dict[str, list[int | None]] = {
+        name: [found[name][time]["allocated"] if time in found[name] else None for time in times] for name in largest[:limit]
+    }
+    if rest := largest[limit:]:
+        series[""] = [sum(found[name][time]["allocated"] for name in rest if time in found[name]) for time in times]
+    return History(times, series, resource)
+
+
+def queue_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime) -> History:
+    """The figures of a queue and of those below it together: the scheduler shares out to leaves alone."""
+    parts = ("allocated", "inqueue", "deserved", "request")
+    found = _samples(names, resource, window, now, parts).values()
+    times = sorted({time for by_time in found for time in by_time})
+    together = {part: [sum(at[time][part] for at in found if time in at) for time in times] for part in parts}
+    return History(times, together, resource)
+
+
+def _samples(
+    names: Sequence[str], resource: str, window: timedelta, now: datetime, parts: Sequence[str]
+) -> dict[str, dict[datetime, dict[str, int]]]:
+    """The last samples of each of POINTS slots of the window, by queue and instant.
+
+    All queues are sampled at one instant, so the database picks the instants and reads no other rows.
+    """
+    picked = QueueSample.objects.filter(queue__in=names, at__in=_instants(window, now))
+    shown = picked.annotate(**{f"_{part}": KeyTransform(resource, part) for part in parts}).order_by("at")
+    found: defaultdict[str, dict[datetime, dict[str, int]]] = defaultdict(dict)
+    for queue, at, *values in shown.values_list("queue", "at", *(f"_{part}" for part in parts)):
+        found[queue][at] = {part: int(value or 0) for part, value in zip(parts, values, strict=True)}
+    return found
+
+
+def _instants(window: timedelta, now: datetime) -> list[datetime]:
+    """When the last sample of each slot was taken. Slots end at round instants, so that the points stay as time goes on.
+
+    One statement of as many index look-ups as there are slots; nothing between them is read.
+    """
+    slot = window / POINTS
+    seconds = slot.total_seconds()
+    end = now - timedelta(seconds=now.timestamp() % seconds) + slot
+    ends = [end - slot * at for at in range(POINTS + 1)]
+    newest = QueueSample.objects.order_by("-at")[:1]
+    picks = {f"slot{at}": _last_between(until - slot, min(until, now)) for at, until in enumerate(ends)}
+    row = newest.values_list(*picks.values()).first()
+    return [at for at in row or () if at is not None]
+
+
+def _last_between(begin: datetime, end: datetime) -> Subquery:
+    last = QueueSample.objects.filter(at__gt=begin, at__lte=end).order_by("-at").values("at")[:1]
+    return Subquery(last, output_field=DateTimeField())

@@ -1,0 +1,88 @@
+// Queues over time as a stack: each band in its queue's colour and named at its right end, capacity and demand drawn over it.
+import { draw, legend, nice, overTime, token } from "./charts.js";
+import { present } from "./clock.js";
+import { queueCategory } from "./colours.js";
+import { numberWords, words } from "./words.js";
+
+const NAMES_FROM = 520; // px of width from which the bands carry their names; a legend does below
+const NAME_WIDTH = 92;
+const LINE = 15;
+const MOST = 6;
+
+/** Draw the stack that `box` names the source of; the result has `push(latest, asked)`, which adds the present moment. */
+export function stack(box) {
+  const source = JSON.parse(document.getElementById(box.dataset.source).textContent);
+  const { unit = "" } = box.dataset;
+  const wide = () => box.clientWidth >= NAMES_FROM;
+  const named = (name) => name || words.others;
+  const order = () => Object.keys(source.series).sort((a, b) => !a - !b || (queueCategory(a) || 9) - (queueCategory(b) || 9) || a.localeCompare(b));
+  const used = (at) => Object.values(source.series).reduce((sum, values) => sum + (values[at] ?? 0), 0);
+  const line = (name, values, more) => ({ name, type: "line", symbol: "none", emphasis: { disabled: true }, data: source.times.map((at, k) => [at, values(k)]), ...more });
+
+  function option() {
+    const base = overTime(source.times, unit);
+    const series = order().map((name) => {
+      const color = token(`--cat-${name ? queueCategory(name) : 0}`);
+      return line(named(name), (k) => source.series[name][k], {
+        stack: "queues",
+        lineStyle: { width: 1, color: token("--ba-bg") },
+        itemStyle: { color },
+        areaStyle: { color, opacity: 0.78 },
+      });
+    });
+    const ink = token("--ba-ink");
+    const asked = (k) => used(k) + (source.asked?.[k] ?? 0);
+    if (source.asked) series.push(line(words.asked, asked, { itemStyle: { color: ink }, lineStyle: { width: 1.3, type: [4, 3], color: ink } }));
+    const capacity = {
+      silent: true, symbol: "none", animation: false, lineStyle: { color: ink, type: "solid", width: 1.2 },
+      label: { formatter: `${box.dataset.capacityWord} ${numberWords(source.capacity)}${unit && ` ${unit}`}`, position: "insideStartTop", color: ink, fontWeight: 600, fontSize: 11 },
+      data: [{ yAxis: source.capacity }],
+    };
+    if (source.capacity) (series.at(-1) ?? {}).markLine = capacity;
+    const highest = Math.max(source.capacity ?? 0, ...source.times.map((_, k) => (source.asked ? asked(k) : used(k))));
+    return {
+      ...base,
+      grid: { ...base.grid, top: wide() ? 12 : 30, right: wide() ? NAME_WIDTH + 22 : 12 },
+      yAxis: { ...base.yAxis, max: nice(highest) },
+      legend: wide() ? { show: false } : legend(order().map(named)),
+      series,
+    };
+  }
+
+  /** Names beside the ends of the bands, apart enough to be read. */
+  function names(chart) {
+    if (!wide()) return;
+    const at = source.times.length - 1;
+    let below = 0;
+    let free = chart.convertToPixel({ yAxisIndex: 0 }, 0);
+    const children = [];
+    for (const name of order()) {
+      const value = source.series[name][at] ?? 0;
+      const y = Math.min(chart.convertToPixel({ yAxisIndex: 0 }, below + value / 2), free - LINE / 2);
+      below += value;
+      free = y - LINE / 2;
+      const x = box.clientWidth - NAME_WIDTH - 14;
+      children.push(
+        { type: "rect", silent: true, shape: { x, y: y - 4, width: 8, height: 8 }, style: { fill: token(`--cat-${name ? queueCategory(name) : 0}`) } },
+        { type: "text", silent: true, x: x + 14, y, style: { text: named(name), width: NAME_WIDTH, overflow: "truncate", verticalAlign: "middle", font: `400 12px ${token("--ba-font")}`, fill: token("--ba-ink2") } },
+      );
+    }
+    chart.setOption({ graphic: children });
+  }
+
+  const drawn = draw(box, option, names);
+
+  /** Add the present moment: `latest` maps queues to what they have, `asked` is what waits. */
+  function push(latest, asked) {
+    for (const [name, value] of latest) {
+      const shown = Object.keys(source.series).filter(Boolean).length;
+      if (value > 0 && !(name in source.series) && shown < MOST) source.series[name] = source.times.map(() => 0);
+    }
+    const rest = [...latest].reduce((sum, [name, value]) => sum + (name in source.series ? 0 : value), 0);
+    source.times.push(present());
+    for (const [name, values] of Object.entries(source.series)) values.push(name ? (latest.get(name) ?? values.at(-1)) : rest);
+    source.asked?.push(asked ?? source.asked.at(-1));
+    drawn.update();
+  }
+  return { push };
+}
