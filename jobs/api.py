@@ -16,12 +16,12 @@ from cluster import runtime
 from cluster.idempotency import once
 from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.manifests import only
-from cluster.models import Event
 from cluster.problems import about
 from cluster.rest import Manifest, ObjectViewSet, is_dry_run, route
 from cluster.rows import event_row
 from jobs import filters, operations, writes
 from jobs.models import Job, PhaseChange, Pod, PodGroup
+from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
 
 Body = dict[str, Any]
@@ -63,13 +63,12 @@ class JobViewSet(ObjectViewSet):
     def full(self, obj: Job) -> Body:
         """The row, the manifest, and all that the job's page shows."""
         pods = list(Pod.objects.filter(job_uid=obj.uid))
-        events = Event.objects.filter(about_uid__in=[obj.uid, *(pod.uid for pod in pods)])[:200]
         return super().full(obj) | {
             "deleted_at": obj.deleted_at.isoformat() if obj.deleted_at else None,
             "actions": operations.allowed_actions(obj.phase) if obj.deleted_at is None else [],
             "tasks": [task_row(task) for task in obj.tasks.all()],
             "pods": [pod_row(pod) for pod in pods],
-            "events": [event_row(event) for event in events],
+            "events": [event_row(event) for event in events_of(obj.uid)[:EVENT_LIMIT]],
             "changes": [change_row(change) for change in PhaseChange.objects.filter(job_uid=obj.uid)],
         }
 

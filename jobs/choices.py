@@ -45,6 +45,13 @@ _JOB_MARKS = {
 }
 
 
+def job_mark(phase: str, group_phase: str) -> str:
+    """The state mark of a job; one whose gang is admitted, or placed and about to start, is `inqueue` and not `pending`."""
+    if phase == JobPhase.PENDING and group_phase in ADMITTED:
+        return "inqueue"
+    return _JOB_MARKS[JobPhase(phase)] if phase in JobPhase.values else "unknown"
+
+
 class PodPhase(models.TextChoices):
     """Kubernetes's pod phases; Terminating is Basalt's name for a pod with a deletion timestamp."""
 
@@ -79,3 +86,7 @@ class GroupPhase(models.TextChoices):
     RUNNING = "Running", _("Running")
     UNKNOWN = "Unknown", _("Unknown")
     COMPLETED = "Completed", _("Completed")
+
+
+ADMITTED = (GroupPhase.INQUEUE, GroupPhase.RUNNING)
+"""Group phases of a gang that was let in; its job is Pending until enough pods run."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs import summary
-from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.choices import PodPhase, job_mark
 from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
 
 Row = dict[str, Any]
@@ -24,14 +24,7 @@ def job_row(job: Job) -> Row:
     row = {name: getattr(job, name) for name in JOB_FIELDS}
     for name in ("phase_since", "created_at", "started_at", "finished_at"):
         row[name] = iso(row[name])
-    return row | {"mark": job_mark(job), "why": summary.lines(job)}
-
-
-def job_mark(job: Job) -> str:
-    """The state mark; a job whose gang is admitted and not yet placed is `inqueue`."""
-    if job.phase == JobPhase.PENDING and job.group_phase == GroupPhase.INQUEUE:
-        return "inqueue"
-    return JobPhase(job.phase).mark
+    return row | {"mark": job_mark(job.phase, job.group_phase), "why": summary.lines(job)}
 
 
 def task_row(task: Task) -> Row:

@@ -9,8 +9,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import translation
 
+from jobs.choices import job_mark
 from jobs.models import Job
-from jobs.rows import JOB_FIELDS, iso, job_mark
+from jobs.rows import JOB_FIELDS, iso
 from jobs.summary import line
 
 COLUMNS = (
@@ -41,7 +42,7 @@ async def rows(jobs: QuerySet[Job], language: str) -> AsyncIterator[str]:
 
 def _cell(job: Job, column: str) -> Any:
     if column == "state":
-        return job_mark(job)
+        return job_mark(job.phase, job.group_phase)
     if column == "why":
         return line(job)
     value = getattr(job, column)

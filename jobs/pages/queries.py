@@ -12,7 +12,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from cluster.models import Event
-from jobs.choices import GroupPhase, JobPhase
+from jobs.choices import ADMITTED, JobPhase, job_mark
 from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
 from jobs.rows import JOB_FIELDS
 from scheduler.framework.explain import Stage
@@ -33,19 +33,11 @@ SORTS: dict[str, str] = {
 }
 """Names of orderings in a URL, `-` before one reverses it, and the columns that they sort by."""
 
-STATES: dict[str, Q] = {"inqueue": Q(phase=JobPhase.PENDING, group_phase=GroupPhase.INQUEUE)}
+STATES: dict[str, Q] = {"inqueue": Q(phase=JobPhase.PENDING, group_phase__in=ADMITTED)}
 for _mark in ("pending", "running", "restarting", "terminating", "failed", "aborted", "completed"):
     STATES[_mark] = Q(phase__in=[phase for phase in JobPhase if phase.mark == _mark])
-STATES["pending"] &= ~Q(group_phase=GroupPhase.INQUEUE)
-_MARKS: dict[str, str] = {phase.value: phase.mark for phase in JobPhase}
+STATES["pending"] &= ~Q(group_phase__in=ADMITTED)
 STATE_ORDER = ("pending", "inqueue", "running", "restarting", "terminating", "failed", "aborted", "completed")
-
-
-def state_of(phase: str, group_phase: str) -> str:
-    """The state mark by which a job is filtered and counted."""
-    if phase == JobPhase.PENDING and group_phase == GroupPhase.INQUEUE:
-        return "inqueue"
-    return _MARKS.get(phase, "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +160,7 @@ def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
     tallies = [counts[name] for name in _CUBE]
     matching = 0
     for phase, group_phase, *values, number in _cube(jobs, asked):
-        place = (state_of(phase, group_phase), *values)
+        place = (job_mark(phase, group_phase), *values)
         missed = [at for at, wanted in chosen if place[at] not in wanted]
         if not missed:
             matching += number
@@ -215,13 +207,18 @@ POD_FIELDS = (
 EVENT_LIMIT = 200
 
 
+def events_of(uid: str) -> QuerySet[Event]:
+    """The events about a job, its pods and its gang."""
+    pods = Pod.objects.filter(job_uid=uid).values("uid")
+    groups = PodGroup.objects.filter(job_uid=uid).values("uid")
+    return Event.objects.filter(Q(about_uid=uid) | Q(about_uid__in=pods) | Q(about_uid__in=groups))
+
+
 def detail(job: Job, narrow: Callable[[Any, QuerySet[Any]], QuerySet[Any]], user: Any) -> JobDetail:
     """Everything about one job; `narrow(user, queryset)` is the policy's view of rows."""
     groups = list(narrow(user, PodGroup.objects.filter(job_uid=job.uid)).order_by("-created_at")[:1])
     pods = list(narrow(user, Pod.objects.filter(job_uid=job.uid)).only(*POD_FIELDS).order_by("task", "index", "-created_at"))
-    about = [job.uid, *(group.uid for group in groups)]
-    pod_uids = Pod.objects.filter(job_uid=job.uid).values("uid")
-    events = narrow(user, Event.objects.filter(Q(about_uid__in=about) | Q(about_uid__in=pod_uids)))
+    events = narrow(user, events_of(job.uid))
     return JobDetail(
         job=job,
         tasks=list(job.tasks.all()),

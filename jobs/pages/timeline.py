@@ -11,9 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cluster.display import duration
-from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.choices import GroupPhase, JobPhase, PodPhase, job_mark
 from jobs.models import Job, PhaseChange, Pod
-from jobs.pages.queries import state_of
 
 SHOWN_TASKS = 12
 LABEL_WIDTH = 9.0  # percent of the axis that a bar needs to carry its words
@@ -126,13 +125,11 @@ def _phases(job: Job, changes: Sequence[PhaseChange], axis: _Axis, over: datetim
     """One bar a phase; a final phase is an end, so it has no length."""
     steps: list[tuple[str, str, datetime]] = []
     for change in changes:
-        state = state_of(change.phase, change.group_phase)
-        if state == "pending" and change.group_phase == GroupPhase.RUNNING:
-            state = "inqueue"  # placed, and its pods are starting
+        state = job_mark(change.phase, change.group_phase)
         if not steps or steps[-1][0] != state or steps[-1][1] != change.phase:
             steps.append((state, change.phase, change.at))
     if not steps:
-        steps = [(state_of(job.phase, job.group_phase), job.phase, job.phase_since)]
+        steps = [(job_mark(job.phase, job.group_phase), job.phase, job.phase_since)]
     if steps[0][2] > axis.start:
         steps.insert(0, ("pending", JobPhase.PENDING, axis.start))
     bars = [axis.bar(state, phase, at, following[2]) for (state, phase, at), following in pairwise(steps)]

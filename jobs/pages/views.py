@@ -18,8 +18,9 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError
 from jobs import operations, reasons, remarks
+from jobs.choices import job_mark
 from jobs.models import Job
-from jobs.pages import export, queries, timeline, yamlview
+from jobs.pages import export, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
 from jobs.pages.facets import panels
 from jobs.pages.podgrid import grid, runs
@@ -51,7 +52,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     rows = queries.listed(jobs, asked)
     for job in rows:
         job.line = remarks.line(job)  # type: ignore[attr-defined]
-        job.mark = queries.state_of(job.phase, job.group_phase)  # type: ignore[attr-defined]
+        job.mark = job_mark(job.phase, job.group_phase)  # type: ignore[attr-defined]
         job.up = job.running + job.succeeded  # type: ignore[attr-defined]
         job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
     context = {
@@ -97,7 +98,7 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
     present = runtime.now()
     context: dict[str, Any] = {
         "job": job,
-        "mark": queries.state_of(job.phase, job.group_phase),
+        "mark": job_mark(job.phase, job.group_phase),
         "line": remarks.line(job),
         "shown": shown,
         "tab": tab,
@@ -110,33 +111,13 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         context |= {
             "timeline": timeline.build(job, shown.changes, shown.pods, present),
             "grid": grid(shown.tasks, shown.pods),
-            "why": _why(job),
+            "why": verdict.panel(job),
         }
     elif tab == "pods":
         context["pods"] = Paginator(shown.pods, queries.POD_PAGE).get_page(request.GET.get("page"))
     elif tab == "yaml":
         context["yaml"] = list(yamlview.lines(yamlview.dump(job.manifest)))
     return render(request, "jobs/detail.html", context)
-
-
-def _why(job: Job) -> dict[str, Any] | None:
-    """The verdict panel's words and numbers; None when the job does not wait."""
-    verdict = job.verdict
-    if not verdict or job.deleted_at:
-        return None
-    statement, missing = reasons.headline(verdict, job.gpu_model)
-    needed, placeable = int(verdict.get("needed") or 0), int(verdict.get("placeable") or 0)
-    return {
-        "verdict": verdict,
-        "statement": statement,
-        "missing": missing,
-        "steps": reasons.steps(verdict),
-        "numbers": reasons.numbers(verdict, job.gpu_model),
-        "rejections": reasons.rejections(verdict),
-        "rejected": sum((verdict.get("rejected") or {}).values()),
-        "advice": reasons.advice(verdict, job.gpu_model),
-        "gang": [i < placeable for i in range(needed)] if 1 < needed <= 64 else [],
-    }
 
 
 @require_safe
@@ -162,7 +143,7 @@ def job_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
         messages.error(request, _("%(action)s is not possible in the state that the job is in.") % {"action": chosen.label})
         return redirect("jobs:detail", uid=uid)
     if request.method != "POST":
-        mark = queries.state_of(job.phase, job.group_phase)
+        mark = job_mark(job.phase, job.group_phase)
         return render(request, "jobs/confirm.html", {"job": job, "action": chosen, "mark": mark})
     return _act(request, job, chosen)
 

@@ -12,9 +12,10 @@ from typing import Any
 import orjson
 
 from cluster.access import policy
-from cluster.models import Event
 from cluster.rows import event_row, gpu_rows
-from jobs.models import Job, PhaseChange, Pod
+from jobs.models import Job, PhaseChange, Pod, PodGroup
+from jobs.pages import verdict
+from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
 from portal.models import Cycle
 from queues.models import Queue
@@ -100,15 +101,15 @@ def _cycles(user: Any, numbers: Uids) -> dict[str, Row]:
 
 
 class JobTopic(Topic):
-    """One job: its row, and the pods, events and steps that changed."""
+    """One job: its row, and what changed of its pods, its events, its steps, and the panel that says why it waits."""
 
     def __init__(self, uid: str) -> None:
         self.uid = uid
-        self._pods: set[str] = set()
+        self._parts: set[str] = set()
         self._sent: dict[str, dict[str, bytes]] = {}
 
     def touched(self, topic: str, uids: Uids) -> Uids:
-        concerns = {"jobs": {self.uid}, "job": {self.uid}, "about": {self.uid} | self._pods}.get(topic, set())
+        concerns = {"jobs": {self.uid}, "job": {self.uid}, "about": {self.uid} | self._parts}.get(topic, set())
         return (self.uid,) if concerns and (uids is None or not concerns.isdisjoint(uids)) else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
@@ -116,13 +117,13 @@ class JobTopic(Topic):
         if job is None:
             return Answer()
         pods = {pod.uid: pod_row(pod) for pod in Pod.objects.filter(job_uid=self.uid)}
-        self._pods = set(pods)
-        events = Event.objects.filter(about_uid__in=[self.uid, *pods])[:200]
+        self._parts = {*pods, *PodGroup.objects.filter(job_uid=self.uid).values_list("uid", flat=True)}
         changes = PhaseChange.objects.filter(job_uid=self.uid)
         extras = {
             "pods": list(pods.values()),
-            "events": [event_row(event) for event in events],
+            "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
             "changes": [change_row(change) | {"uid": str(change.pk)} for change in changes],
+            "why": [{"uid": self.uid, "html": verdict.html(job)}],
         }
         return Answer({self.uid: job_row(job)}, extras)
 

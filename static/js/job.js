@@ -2,7 +2,7 @@
 import { append, relayout } from "./timeline.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
-import { amountWords, language, numberWords, stateWord, words } from "./words.js";
+import { language, numberWords, stateWord, words } from "./words.js";
 
 const page = document.querySelector("[data-job]");
 
@@ -85,28 +85,25 @@ function patchEvents(events) {
   while (body.rows.length > Number(table.dataset.limit)) body.lastElementChild.remove();
 }
 
-/** The verdict's numbers move in place; a verdict of another kind is said in one line, with a link to the whole of it. */
-function patchWhy(row) {
-  const panel = page.querySelector("[data-why]");
+/** The panel that says why the job waits comes whole, in the page's language; the numbers that moved are marked. */
+function patchWhy(html) {
+  const place = page.querySelector("[data-why-panel]");
+  if (!place || place.dataset.shown === html) return;
+  place.dataset.shown = html;
+  const before = new Map([...place.querySelectorAll("[data-sum]")].map((figure) => [figure.dataset.sum, figure.textContent]));
+  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  place.innerHTML = html;
+  for (const figure of place.querySelectorAll("[data-sum]")) {
+    if (before.has(figure.dataset.sum) && before.get(figure.dataset.sum) !== figure.textContent) flag(figure);
+  }
+  if (focused) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  showNote();
+}
+
+/** The one line is for what the panel does not say. */
+function showNote() {
   const note = page.querySelector("[data-note]");
-  const same = panel && row.verdict && panel.dataset.why === row.verdict.code;
-  if (panel) panel.hidden = !same;
-  if (note) note.hidden = same || !row.why?.[language];
-  if (!same) return;
-  for (const key of ["asked", "free", "short"]) {
-    const figure = panel.querySelector(`[data-sum="${key}"]`);
-    const text = amountWords(row.verdict[key], row.verdict.resource);
-    if (figure && figure.textContent !== text) {
-      figure.textContent = text;
-      flag(figure);
-    }
-  }
-  panel.querySelectorAll(".ba-gang i").forEach((segment, i) => segment.classList.toggle("no", i >= row.verdict.placeable));
-  const say = panel.querySelector(".say");
-  if (panel.dataset.short !== String(row.verdict.short)) {
-    panel.dataset.short = row.verdict.short;
-    say.textContent = row.why[language];
-  }
+  if (note) note.hidden = page.querySelector("[data-why-panel]").childElementCount > 0 || !note.textContent.trim();
 }
 
 function patchActions(row) {
@@ -123,9 +120,10 @@ subscribe(`job:${page.dataset.uid}`, {
       patch(page.querySelector(".ba-facts"), row);
       const note = page.querySelector("[data-note]");
       if (note) patch(note, row);
-      patchWhy(row);
       patchActions(row);
+      showNote();
     }
+    for (const { html } of message.why ?? []) patchWhy(html[language] ?? html.en);
     patchPods(message.pods ?? []);
     patchEvents(message.events ?? []);
     append(message.changes ?? []);

@@ -1,6 +1,6 @@
 // The timeline, live: the line of now moves, open bars grow with it, and a new phase begins a bar of its own.
 import { present } from "./clock.js";
-import { durationWords, fill, stateWord, words } from "./words.js";
+import { durationWords, fill, language, stateWord, words } from "./words.js";
 
 const box = document.querySelector("[data-timeline]");
 const lane = box?.querySelector("[data-lane=job]");
@@ -8,6 +8,7 @@ const start = Number(box?.dataset.start);
 let end = Number(box?.dataset.end);
 const marks = { Running: "running", Restarting: "restarting", Completed: "completed", Failed: "failed", Aborted: "aborted", Terminated: "aborted" };
 const NARROW = 9; // percent of the axis that words need, as on the server
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000]; // seconds, as on the server
 const finals = ["Completed", "Failed", "Terminated"];
 
 function place(at) {
@@ -24,7 +25,7 @@ export function relayout() {
   const now = present() / 1000;
   if (now > end) {
     end = now + (now - start) * 0.1;
-    box.querySelectorAll("[data-at]").forEach((tick) => (tick.style.left = place(Number(tick.dataset.at))));
+    drawTicks();
   }
   box.querySelectorAll(".tl-bar").forEach((bar) => {
     const from = Number(bar.dataset.from);
@@ -40,6 +41,29 @@ export function relayout() {
     }
   });
   box.querySelectorAll("[data-now]").forEach((line) => (line.style.left = place(now)));
+}
+
+/** The axis anew: its step is the finest that gives at most eight ticks. */
+function drawTicks() {
+  const step = STEPS.find((each) => (end - start) / each <= 8) ?? STEPS.at(-1);
+  const midnight = new Date(start * 1000).setHours(0, 0, 0, 0) / 1000;
+  const form = step < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : step < 86400 ? { hour: "2-digit", minute: "2-digit" } : { month: "2-digit", day: "2-digit" };
+  const ticks = [];
+  for (let at = midnight + step * Math.ceil((start - midnight) / step); at <= end; at += step) {
+    if (Number.parseFloat(place(at)) <= 97) ticks.push(at);
+  }
+  const put = (name, parent, before, text) => {
+    parent.querySelectorAll(`${name}[data-at]`).forEach((old) => old.remove());
+    for (const at of ticks) {
+      const tick = document.createElement(name);
+      tick.dataset.at = at;
+      tick.style.left = place(at);
+      if (text) tick.textContent = new Date(at * 1000).toLocaleString(language, { hour12: false, ...form });
+      parent.insertBefore(tick, before(parent));
+    }
+  };
+  put("span", box.querySelector(".tl-axis"), () => null, true);
+  box.querySelectorAll(".tl-bars").forEach((bars) => put("s", bars, (parent) => parent.querySelector(".tl-bar, [data-now]"), false));
 }
 
 /** Begin a bar for each change that is new. */
