@@ -14,6 +14,14 @@ _BYTES = ("memory", "ephemeral-storage")
 _VENDOR = re.compile(r"^(?:NVIDIA[- ]|Tesla-|AMD[- ])+")
 _MODEL_TAIL = re.compile(r"[- ](?:SXM|PCIE|HBM|NVL|\d+GB).*$", re.IGNORECASE)
 
+_HAN = "\u3400-\u9fff"
+_TIGHT = re.compile(rf"(?<=[{_HAN}])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[{_HAN}])")
+
+
+def spaced(text: str) -> str:
+    """With a space between Chinese and Latin words or figures, where a value was put into a sentence without one."""
+    return _TIGHT.sub(" ", text)
+
 
 def number(value: float) -> str:
     """At most one decimal below 100, none above; digit groups as the language has them."""

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from cluster.display import amount, is_gpu, number, quantity, resource_name, short_model
+from cluster.display import amount, is_gpu, number, quantity, resource_name, short_model, spaced
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]
@@ -25,21 +25,22 @@ def say(verdict: Verdict | None, model: str = "") -> str:
         return ""
     form = _SHORT.get(verdict.get("code", ""))
     places = _places(verdict, model)
-    return (form(verdict) if form else _("Held at: %(stage)s")) % places
+    return spaced((form(verdict) if form else _("Held at: %(stage)s")) % places)
 
 
 def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
     """The job page's answer: what is the matter, and what is missing (empty when nothing can be counted)."""
     form = _LONG.get(verdict.get("code", "")) or _SHORT.get(verdict.get("code", ""))
     places = _places(verdict, model)
-    statement = (form(verdict) if form else _("Held at: %(stage)s")) % places
+    statement = spaced((form(verdict) if form else _("Held at: %(stage)s")) % places)
     if not statement.endswith((".", "。")):
         statement = _("%(statement)s.") % {"statement": statement}
     if is_impossible(verdict):
         return statement, _("It can never start.")
     if not verdict.get("short"):
         return statement, ""
-    return statement, (_("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")) % places
+    short = _("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")
+    return statement, spaced(short % places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def stage_label(stage: str) -> str:
 def cause_label(cause: str) -> str:
     """Why a node was ruled out, in words."""
     if cause.startswith("insufficient:"):
-        return _("Too little %(resource)s free") % {"resource": resource_name(cause.partition(":")[2])}
+        return spaced(_("Too little %(resource)s free") % {"resource": resource_name(cause.partition(":")[2])})
     labels = {
         "selector": _("Labels do not match the selector"),
         "affinity": _("Affinity rules it out"),
@@ -148,7 +149,7 @@ def cause_label(cause: str) -> str:
 def advice(verdict: Verdict, model: str = "") -> str:
     """The one thing to do about it; empty for codes that Basalt does not know."""
     form = _ADVICE.get(verdict.get("code", ""))
-    return form(verdict) % _places(verdict, model) if form else ""
+    return spaced(form(verdict) % _places(verdict, model)) if form else ""
 
 
 def is_impossible(verdict: Verdict | None) -> bool:

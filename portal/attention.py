@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from cluster.access import policy
-from cluster.display import duration, number
+from cluster.display import duration, number, spaced
 from cluster.queries import Fleet
 from jobs import reasons
 from jobs.choices import JobPhase
@@ -67,7 +67,7 @@ def _machines(fleet: Fleet) -> list[Entry]:
         url = reverse("cluster:node", args=(node.name,))
         if not node.ready:
             gpus = ngettext("%(count)s GPU", "%(count)s GPUs", node.gpu_count) % {"count": number(node.gpu_count)}
-            detail = _("%(gpus)s are out of reach") % {"gpus": gpus}
+            detail = spaced(_("%(gpus)s are out of reach") % {"gpus": gpus})
             found.append(Entry("unknown", _("%(node)s is not ready") % {"node": node.name}, detail, url, _("Node")))
         elif broken:
             title = ngettext("%(count)s unhealthy GPU", "%(count)s unhealthy GPUs", len(broken)) % {"count": number(len(broken))}
