@@ -17,7 +17,6 @@ from django.core.files.storage import FileSystemStorage, Storage
 FILES: dict[str, str] = {
     "tabler.min.css": "@tabler/core/dist/css/tabler.min.css",
     "echarts.esm.min.mjs": "echarts/dist/echarts.esm.min.mjs",
-    "idiomorph.esm.js": "idiomorph/dist/idiomorph.esm.js",
     "fonts/inter-latin-wght-normal.woff2": "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
     "fonts/inter-latin-ext-wght-normal.woff2": "@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2",
     "fonts/jetbrains-mono-latin-wght-normal.woff2": (
