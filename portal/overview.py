@@ -6,7 +6,6 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from jobs.summary import line
 
 from cluster import queries as fleet_queries
 from cluster import runtime
@@ -15,6 +14,7 @@ from jobs.choices import job_mark
 from jobs.models import Job
 from jobs.reasons import stage_label
 from jobs.rows import JOB_FIELDS
+from jobs.summary import line
 from portal import attention, demand, figures
 from queues import history as queue_history
 from queues import queries as queue_queries
