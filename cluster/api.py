@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from cluster import machines
 from cluster.kinds import EVENT, NODE
 from cluster.models import Event, Node
-from cluster.rest import ObjectViewSet, route
+from cluster.rest.views import ObjectViewSet, route
 from cluster.rows import event_row, node_row
 
 

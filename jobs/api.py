@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import runtime
-from cluster.idempotency import once
 from cluster.kinds import JOB, POD, POD_GROUP
-from cluster.manifests import only
-from cluster.problems import about
-from cluster.rest import Manifest, ObjectViewSet, is_dry_run, route
+from cluster.rest.idempotency import once
+from cluster.rest.parsers import only
+from cluster.rest.problems import about
+from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
 from cluster.rows import event_row
 from jobs import filters, operations, writes
 from jobs.models import Job, PhaseChange, Pod, PodGroup

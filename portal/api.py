@@ -23,8 +23,8 @@ from rest_framework.views import APIView
 
 from cluster import runtime
 from cluster.api import urlpatterns as cluster_urls
-from cluster.idempotency import once
-from cluster.rest import Manifest, is_dry_run, route
+from cluster.rest.idempotency import once
+from cluster.rest.views import Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
 from portal.apply import apply
 from queues.api import urlpatterns as queues_urls

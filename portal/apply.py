@@ -35,8 +35,8 @@ from cluster.kinds import (
     by_api,
 )
 from cluster.port import Cluster, Obj
-from cluster.problems import AboutDocument, Refused
 from cluster.projection import Batch
+from cluster.rest.problems import AboutDocument, Refused
 from jobs.keys import OWNER
 from jobs.manifest import default
 from jobs.schedulers import scheduler_names

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from cluster import documents, runtime
 from cluster.errors import ApiError
-from cluster.problems import AboutDocument, Refused, faults_of
+from cluster.rest.problems import AboutDocument, Refused, faults_of
 from portal.apply import Result, apply
 
 

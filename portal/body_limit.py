@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from cluster.problems import CONTENT_TYPE, problem
+from cluster.rest.problems import CONTENT_TYPE, problem
 
 LIMIT = 2 * 2**20
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from cluster.problems import CONTENT_TYPE
+from cluster.rest.problems import CONTENT_TYPE
 from portal import views
 
 

@@ -256,12 +256,12 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
-        f"cluster.manifests.{name}Parser" for name in ("JSONManifest", "YAMLManifest", "OldYAMLManifest", "TextYAMLManifest")
+        f"cluster.rest.parsers.{name}Parser" for name in ("JSONManifest", "YAMLManifest", "OldYAMLManifest", "TextYAMLManifest")
     ],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_FILTER_BACKENDS": [],
     "DEFAULT_THROTTLE_RATES": {"login": "20/min"},
-    "EXCEPTION_HANDLER": "cluster.problems.handler",
+    "EXCEPTION_HANDLER": "cluster.rest.problems.handler",
 }
 REST_KNOX = {"TOKEN_TTL": timedelta(days=7), "TOKEN_PREFIX": "bslt_", "AUTO_REFRESH": False}
 SPECTACULAR_SETTINGS = {

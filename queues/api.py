@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import runtime
-from cluster.idempotency import once
 from cluster.kinds import QUEUE
-from cluster.manifests import only
-from cluster.problems import about
-from cluster.rest import Manifest, ObjectViewSet, is_dry_run, route
+from cluster.rest.idempotency import once
+from cluster.rest.parsers import only
+from cluster.rest.problems import about
+from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
 from queues import operations, writes
 from queues.choices import QueueState
 from queues.models import Queue

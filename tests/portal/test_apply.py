@@ -8,7 +8,7 @@ from cluster.documents import load
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import NotFound
 from cluster.kinds import JOB, NAMESPACE, POD_GROUP, QUEUE
-from cluster.problems import Refused, faults_of
+from cluster.rest.problems import Refused, faults_of
 from jobs.models import Job
 from portal.apply import apply, in_order
 from queues.models import Queue

@@ -20,8 +20,8 @@ from cluster import objects, runtime
 from cluster.access import policy
 from cluster.errors import BadRequest, FieldError, NotFound
 from cluster.kinds import Kind
-from cluster.paging import KeysetPagination
 from cluster.port import Obj
+from cluster.rest.paging import KeysetPagination
 
 PAGING = frozenset({"cursor", "limit", "ordering"})
 

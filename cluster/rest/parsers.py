@@ -8,7 +8,7 @@ from rest_framework.parsers import BaseParser
 
 from cluster.documents import Document, load
 from cluster.errors import BadRequest, FieldError
-from cluster.problems import TooLarge
+from cluster.rest.problems import TooLarge
 
 LIMIT = 2**20
 
