@@ -9,7 +9,8 @@ from typing import Any
 
 from cluster.admission import Request, Rules
 from cluster.errors import FieldError, NotFound
-from cluster.faults import (
+from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from cluster.validation import (
     SUBDOMAIN_ADVICE,
     Faults,
     check_shape,
@@ -17,7 +18,6 @@ from cluster.faults import (
     pointer,
     prune,
 )
-from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from jobs import keys, manifest
 from jobs.lifecycle import Action
 from jobs.manifest.companions import CommandShape, GroupShape, PriorityClassShape

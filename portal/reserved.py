@@ -11,9 +11,9 @@ from typing import Any
 
 from cluster import objects
 from cluster.errors import FieldError, NotFound
-from cluster.faults import pointer
 from cluster.kinds import JOB, POD, POD_GROUP, Kind
 from cluster.port import Cluster, Obj
+from cluster.validation import pointer
 from jobs.keys import GROUP_NAME, OWNER
 
 Owns = Callable[[str], bool]

@@ -7,10 +7,10 @@ from typing import Any
 
 from cluster.admission import Request
 from cluster.errors import FieldError, Forbidden
-from cluster.faults import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
+from cluster.validation import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
 from queues.tree import BUILT_IN, ROOT, Tree, parent_of

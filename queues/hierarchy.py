@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cluster.faults import Faults, pointer
 from cluster.port import Obj
+from cluster.validation import Faults, pointer
 from queues.tree import ROOT
 
 PATH = "volcano.sh/hierarchy"

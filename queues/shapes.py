@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster.faults import Count, Meta, Resources, Shape
+from cluster.validation import Count, Meta, Resources, Shape
 
 
 class Guarantee(Shape):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster.faults import Count, Meta, Positive, Resources, Shape
+from cluster.validation import Count, Meta, Positive, Resources, Shape
 from jobs.manifest.shapes import NetworkTopology
 
 

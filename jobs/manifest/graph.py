@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from cluster.faults import Faults, few
+from cluster.validation import Faults, few
 
 
 def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:

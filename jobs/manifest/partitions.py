@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.faults import Faults
+from cluster.validation import Faults
 
 
 def check_partitions(task: dict[str, Any], where: str, faults: Faults) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.faults import Faults
+from cluster.validation import Faults
 from jobs.policies import PUBLIC_ACTIONS, PUBLIC_EVENTS, Event, events_of
 
 _EVENTS = ", ".join(PUBLIC_EVENTS)

@@ -6,7 +6,11 @@ import re
 from typing import Any
 
 from cluster.errors import FieldError, NotFound
-from cluster.faults import (
+from cluster.kinds import QUEUE
+from cluster.objects import GPU_INDICES
+from cluster.port import Obj, Reader
+from cluster.quantities import parse_quantity
+from cluster.validation import (
     LABEL_ADVICE,
     SUBDOMAIN_ADVICE,
     Faults,
@@ -16,10 +20,6 @@ from cluster.faults import (
     pointer,
     prune,
 )
-from cluster.kinds import QUEUE
-from cluster.objects import GPU_INDICES
-from cluster.port import Obj, Reader
-from cluster.quantities import parse_quantity
 from jobs.keys import pod_name
 from jobs.manifest.graph import check_dependencies
 from jobs.manifest.partitions import check_partitions, check_topology

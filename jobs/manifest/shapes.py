@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster.faults import Count, Duration, Meta, Positive, Resources, Shape, Texts
+from cluster.validation import Count, Duration, Meta, Positive, Resources, Shape, Texts
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 

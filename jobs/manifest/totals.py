@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.faults import Faults
 from cluster.quantities import MAX_UNITS, is_gpu
 from cluster.requests import pod_requests
+from cluster.validation import Faults
 
 MOST_PODS = 100_000
 """Pods of one job. Kubernetes itself is made for 150,000 in a whole cluster."""
