@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError
-from jobs import operations, reasons, remarks
+from jobs import operations, reasons, summary
 from jobs.choices import job_mark
 from jobs.models import Job
 from jobs.pages import export, queries, timeline, verdict, yamlview
@@ -51,7 +51,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     found = queries.facets(jobs, asked)
     rows = queries.listed(jobs, asked)
     for job in rows:
-        job.line = remarks.line(job)  # type: ignore[attr-defined]
+        job.line = summary.line(job)  # type: ignore[attr-defined]
         job.mark = job_mark(job.phase, job.group_phase)  # type: ignore[attr-defined]
         job.up = job.running + job.succeeded  # type: ignore[attr-defined]
         job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
     context: dict[str, Any] = {
         "job": job,
         "mark": job_mark(job.phase, job.group_phase),
-        "line": remarks.line(job),
+        "line": summary.line(job),
         "shown": shown,
         "tab": tab,
         "tabs": TABS,
