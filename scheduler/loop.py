@@ -24,8 +24,8 @@ from scheduler.cache import KINDS, Aside, SchedulerCache
 from scheduler.conf import ConfError, Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
-from scheduler.gpus import choose_gpus
 from scheduler.status import StatusKeeper
+from scheduler.topology.nodes import choose_gpus
 from scheduler.writer import Report, Writer
 
 logger = logging.getLogger(__name__)

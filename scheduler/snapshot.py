@@ -18,8 +18,8 @@ from cluster.port import Obj, WatchEvent
 from scheduler import conf as configuration
 from scheduler.cache import KINDS, SchedulerCache
 from scheduler.cycle import Cycle, run_cycle
-from scheduler.gpus import choose_gpus
 from scheduler.status import StatusKeeper
+from scheduler.topology.nodes import choose_gpus
 
 CONF_KEY = "volcano-scheduler.conf"
 

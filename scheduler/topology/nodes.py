@@ -1,19 +1,24 @@
-"""The link matrix of a node, from what its annotation says."""
+"""The GPUs of a node: how they are linked, by what its annotation says, and which of them a pod gets."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from cluster.objects import GPU_TOPOLOGY
 from cluster.topology import TopologyError, parse_topology
-from scheduler.topology.gpu import LinkMatrix
+from scheduler.topology.gpu import LinkMatrix, best_set
 
-__all__ = ["of_node"]
+__all__ = ["choose_gpus", "of_node"]
 
 _log = logging.getLogger(__name__)
+
+
+def choose_gpus(node: Mapping[str, Any], free: int, count: int) -> Sequence[int]:
+    """Indices of the best `count` of the free GPUs (a mask), by the node's links; fewer when there are fewer."""
+    return best_set(of_node(node, free.bit_length()), free, min(count, free.bit_count()))
 
 
 def of_node(node: Mapping[str, Any], gpus: int) -> LinkMatrix:
