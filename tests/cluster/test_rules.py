@@ -89,7 +89,8 @@ def test_little_may_change_in_a_pod(cluster: EmbeddedCluster, change: Obj, point
 
 
 def test_gpus_that_a_pod_holds_are_figures(cluster: EmbeddedCluster) -> None:
-    pod = {"metadata": {"name": "p", "annotations": {"basalt.dev/gpu-indices": "a,b"}}, "spec": {"containers": []}}
+    pod: Obj = {"metadata": {"name": "p", "annotations": {"basalt.dev/gpu-indices": "a,b"}}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
     with pytest.raises(Invalid) as caught:
         cluster.create(POD, pod)
     assert [fault.pointer for fault in caught.value.fields] == ["/metadata/annotations/basalt.dev~1gpu-indices"]
