@@ -15,7 +15,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
 from cluster.kinds import Kind
-from cluster.port import Cluster, Obj, WatchEvent
+from cluster.port import Cluster, Obj, Watch, WatchEvent
 from cluster.projection import PROJECTIONS as CLUSTER
 from cluster.projection import Batch, unreadable
 from jobs.projection import PROJECTIONS as JOBS
@@ -50,6 +50,7 @@ class Mirror:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._seen: defaultdict[Kind, set[str]] | None = None
+        self._own: Watch | None = None
         self.synced = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
@@ -66,6 +67,19 @@ class Mirror:
         finally:
             watch.close()
             connection.close()
+
+    def settle(self) -> None:
+        """Project, in the caller's thread, what has happened until now: for simulated time."""
+        if self._own is None:
+            self._seen = defaultdict(set)
+            self._own = self._cluster.watch(list(PROJECTIONS))
+        self._take(self._own.drain(), threading.Event())
+
+    def close(self) -> None:
+        """End what `settle` began."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def _take(self, events: Sequence[WatchEvent], stop: threading.Event) -> None:
         pending: defaultdict[Kind, _Pending] = defaultdict(_Pending)

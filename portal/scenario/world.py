@@ -54,6 +54,7 @@ class World:
         self.changed = False
         self._whole: set[str] = set()
         self._broken: set[str] = set()
+        self.portal: Any = None
         self.happened: dict[int, str] = {}
         self.moment: Callable[[], None] = lambda: None
         self.settle()
