@@ -172,6 +172,8 @@ class SchedulerCache:
         if known is not None and known.node == row:
             task.gpus = task.gpus or known.gpus
         self._drop_pod(uid)
+        if known is not None and _is_being_evicted(known) and task.status in (TaskStatus.BOUND, TaskStatus.RUNNING):
+            task.status = TaskStatus.RELEASING
         if self.dims.width > self.nodes.width:
             self._widen()
         self._add_pod(task, row, node)
@@ -193,6 +195,9 @@ class SchedulerCache:
         if row != task.node or (status in _OFF_NODE) != (task.status in _OFF_NODE):
             return False
         if status is not task.status:
+        if _is_being_evicted(task) and status in (TaskStatus.BOUND, TaskStatus.RUNNING) and row == task.node:
+            task.pod = obj
+            return True
             if not (status in ALLOCATED_SET and task.status in ALLOCATED_SET):
                 return False
             self._move(task, status)
@@ -248,7 +253,7 @@ class SchedulerCache:
     def evict_failed(self, uid: str) -> None:
         """An eviction was refused: the task has its node again."""
         task = self.tasks.get(uid)
-        if task is not None and task.status is TaskStatus.RELEASING and not objects.is_deleting(dict(task.pod)):
+        if task is not None and _is_being_evicted(task):
             row = task.node
             self.nodes.withdraw([task])
             self._move(task, build.status_of(dict(task.pod)))
@@ -350,3 +355,8 @@ def _keep(store: dict[str, Obj], key: str, obj: Obj, gone: bool) -> None:
 
 def _gpu_annotation(obj: Obj) -> str | None:
     return objects.annotations(obj).get(objects.GPU_INDICES)
+def _is_being_evicted(task: TaskInfo) -> bool:
+    """Whether this scheduler evicted the task and the watch does not say so yet."""
+    return task.status is TaskStatus.RELEASING and not objects.is_deleting(dict(task.pod))
+
+

@@ -11,20 +11,25 @@ from cluster.port import Binding
 from scheduler.cache import SchedulerCache
 from scheduler.conf import Configuration
 from scheduler.framework import registry
-from scheduler.framework.record import CycleRecord
+from scheduler.framework.record import CycleRecord, EvictionRecord
 from scheduler.framework.session import Session
+from scheduler.framework.statement import Cause
 from scheduler.model.jobs import TaskInfo
 from scheduler.status import StatusKeeper, Writes
+
+EVICTED_BY = "PreemptionByScheduler"
+"""The reason of the condition DisruptionTarget, by Kubernetes's word for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod to be evicted, and why."""
+    """A pod to be evicted, and why: `reason` is one word for machines, `message` says it to people."""
 
     namespace: str
     name: str
     uid: str
     reason: str
+    message: str
 
 
 @dataclass(slots=True)
@@ -63,9 +68,10 @@ def run_cycle(
         raise
     ssn.undo()
     binds = [_binding(ssn, task) for task in ssn.binds]
-    evictions = [Eviction(task.namespace, task.name, task.uid, reason) for task, reason in ssn.evictions]
+    evictions = [Eviction(task.namespace, task.name, task.uid, EVICTED_BY, cause.reason) for task, cause in ssn.evictions]
     record.considered, record.bound, record.evicted = ssn.considered, len(binds), len(evictions)
     record.verdicts, record.queues = writes.verdicts, ssn.queue_shares
+    record.evictions = [_eviction(ssn, task, cause) for task, cause in ssn.evictions]
     record.milliseconds = (perf_counter() - begin) * 1000
     return Cycle(record, binds, evictions, writes, len(ssn.admitted))
 
@@ -78,6 +84,26 @@ def _take_back(cache: SchedulerCache, ssn: Session) -> None:
         cache.evict_failed(task.uid)
     for job in ssn.admitted.values():
         job.phase = str((job.sent or job.obj.get("status") or {}).get("phase") or "Pending")
+
+
+def _eviction(ssn: Session, task: TaskInfo, cause: Cause) -> EvictionRecord:
+    preemptor = cause.preemptor
+    taker = preemptor.job if preemptor is not None else None
+    return EvictionRecord(
+        task.key,
+        task.uid,
+        task.job.uid if task.job is not None else "",
+        task.job.queue if task.job is not None else "",
+        ssn.nodes.names[task.node],
+        cause.action,
+        cause.rule,
+        cause.reason,
+        preemptor=taker.uid if taker is not None else "",
+        preemptor_pod=preemptor.key if preemptor is not None else "",
+        preemptor_queue=taker.queue if taker is not None else "",
+        freed=ssn.dims.units(task.request),
+        proved=cause.proved,
+    )
 
 
 def _binding(ssn: Session, task: TaskInfo) -> Binding:

@@ -124,9 +124,14 @@ class Offline:
         return done
 
     def take_in(self, done: Cycle) -> None:
-        """Take binds and statuses as written; a bound pod stays Pending with its node, as no kubelet runs it."""
+        """Take binds and statuses as written; a bound pod stays Pending with its node, as no kubelet runs it.
+
+        An evicted pod is gone at once.
+        """
         for binding in done.binds:
             self._modify(POD, bound(dict(self.cache.tasks[binding.uid].pod), binding.node, binding.annotations))
+        for eviction in done.evictions:
+            self.cache.apply(WatchEvent("DELETED", POD, dict(self.cache.tasks[eviction.uid].pod)))
         for write in done.writes.statuses:
             if write.kind == POD_GROUP:
                 job = self.cache.jobs[f"{write.namespace}/{write.name}"]

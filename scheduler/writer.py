@@ -40,7 +40,8 @@ class Writer:
                 report.failed_binds.append(binding.uid)
         for eviction in evictions:
             try:
-                self._cluster.evict(eviction.namespace, eviction.name, uid=eviction.uid, message=eviction.reason)
+                uid, reason, message = eviction.uid, eviction.reason, eviction.message
+                self._cluster.evict(eviction.namespace, eviction.name, uid=uid, reason=reason, message=message)
             except ApiError as error:
                 _log(f"evicting {eviction.namespace}/{eviction.name}", error)
                 report.failed_evictions.append(eviction.uid)

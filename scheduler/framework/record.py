@@ -20,6 +20,29 @@ class QueueShare:
     inqueue: Units = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class EvictionRecord:
+    """One pod that had to give way. Pods and jobs (PodGroups) are `namespace/name`; `freed` in smallest units.
+
+    `rule` names the plugins that allowed it, or that asked for it; `preemptor` and what belongs to it is empty when nobody
+    in particular needed the room. `proved`: no smaller set of victims would have done; else none of them could be spared.
+    """
+
+    victim: str
+    victim_uid: str
+    victim_job: str
+    victim_queue: str
+    node: str
+    action: str
+    rule: str
+    reason: str
+    preemptor: str = ""
+    preemptor_pod: str = ""
+    preemptor_queue: str = ""
+    freed: Units = field(default_factory=dict)
+    proved: bool = False
+
+
 @dataclass(slots=True)
 class CycleRecord:
     """One cycle. `verdicts` holds only PodGroups (`namespace/name`) whose verdict changed; None: no longer waiting."""
@@ -33,3 +56,4 @@ class CycleRecord:
     evicted: int = 0
     verdicts: dict[str, Verdict | None] = field(default_factory=dict)
     queues: dict[str, QueueShare] = field(default_factory=dict)
+    evictions: list[EvictionRecord] = field(default_factory=list)

@@ -223,3 +223,15 @@ class Registrations:
             self._on_allocate.append(allocate)
         if deallocate is not None:
             self._on_deallocate.append(deallocate)
+    def add_unified_evictable(self, plugin: str, victims: api.Unified) -> None:
+        """Which candidates may be evicted for a whole gang, their own gangs apart."""
+        self._add("unified_evictable", plugin, victims)
+
+    def add_victim_tasks(self, plugin: str, victims: api.VictimTasks) -> None:
+        """Which running tasks should go by themselves (action shuffle)."""
+        self._add("victim_tasks", plugin, victims)
+
+    def add_victim_queue_order(self, plugin: str, key: api.VictimQueueKey) -> None:
+        """Whose queue loses tasks first."""
+        self._add("victim_queue_order", plugin, key)
+

@@ -13,9 +13,10 @@ from scheduler.framework.explain import Verdict
 from scheduler.framework.plugin import UNLIMITED, Event, Plugin, Vote
 from scheduler.framework.record import QueueShare
 from scheduler.framework.registrations import SWITCH_OF, Registrations
-from scheduler.framework.statement import Statement
+from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.turns import Turns, turns
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.framework.victims import VictimRules
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
@@ -60,7 +61,7 @@ class Session(Registrations):
         self.leftovers: dict[str, Verdict] = {}
         self.statements: dict[int, Statement] = {}
         self.binds: list[TaskInfo] = []
-        self.evictions: list[tuple[TaskInfo, str]] = []
+        self.evictions: list[tuple[TaskInfo, Cause]] = []
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()
         self.considered = 0
@@ -75,7 +76,7 @@ class Session(Registrations):
             self._plugins.append(registry.plugins[option.name](option.arguments))
         for plugin in self._plugins:
             plugin.on_session_open(self)
-        self._tiers = {family: list(self._enabled(family, switch)) for family, switch in SWITCH_OF.items()}
+        self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
         self.evaluator = Evaluator(self)
 
     def bind(self, tasks: Sequence[TaskInfo]) -> None:
@@ -106,10 +107,11 @@ class Session(Registrations):
             statement.discard()
         self.nodes.relist([task for task, _ in self.evictions])
 
-    def _enabled(self, family: str, switch: str | None) -> Iterator[list[Any]]:
-        by_plugin = self._by_family[family]
+    def named(self, family: str) -> Iterator[list[tuple[str, Any]]]:
+        """Enabled functions of a family with their plugins' names, tier by tier."""
+        by_plugin, switch = self._by_family[family], SWITCH_OF[family]
         for tier in self.conf.tiers:
-            items = [item for option in tier if _on(option, switch) for item in by_plugin.get(option.name, ())]
+            items = [(option.name, item) for option in tier if _on(option, switch) for item in by_plugin.get(option.name, ())]
             if items:
                 yield items
 
@@ -215,36 +217,6 @@ class Session(Registrations):
         for tier in self._tiers["job_starving"]:
             return all(check(job) for check in tier)
         return False
-
-    # -- eviction ------------------------------------------------------------------------------------------------------
-
-    def preemptable(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
-        """Victims in the preemptor's own queue."""
-        return self._victims("preemptable", preemptor, candidates)
-
-    def reclaimable(self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
-        """Victims in other queues."""
-        return self._victims("reclaimable", reclaimer, candidates)
-
-    def _victims(self, family: str, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
-        """The intersection of what a tier's plugins offer, abstentions apart; the first tier with any victim decides.
-
-        An empty answer or an empty intersection is no decision of its tier. (Volcano lets a third plugin's answer
-        stand after two disjoint ones; no victims are no victims here.)
-        """
-        for tier in self._tiers[family]:
-            chosen: dict[str, TaskInfo] | None = None
-            for victims in tier:
-                answer = victims(preemptor, candidates)
-                if answer is None:
-                    continue
-                offered = {task.uid: task for task in answer}
-                chosen = offered if chosen is None else {uid: task for uid, task in chosen.items() if uid in offered}
-                if not chosen:
-                    break
-            if chosen:
-                return list(chosen.values())
-        return []
 
     # -- events --------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ undone in any order, also beneath later ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -26,14 +27,28 @@ class Step(Enum):
     EVICT = "evict"
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a task is evicted: by which action, by the rule of which plugins, for whom (None: for nobody in particular).
+
+    `proved`: no smaller set of victims would have done.
+    """
+
+    reason: str
+    action: str = ""
+    rule: str = ""
+    preemptor: TaskInfo | None = None
+    proved: bool = False
+
+
 @dataclass(slots=True)
 class Entry:
-    """One step: tasks of one job and one class. `was`: their status before an eviction."""
+    """One step: tasks of one job and one class. `was`, `cause`: their status before an eviction, and why."""
 
     step: Step
     tasks: list[TaskInfo]
     was: TaskStatus = TaskStatus.PENDING
-    reason: str = ""
+    cause: Cause | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -59,15 +74,43 @@ class Statement:
         """Reserve for pending tasks of one job and class what is being released, one row each."""
         self._put(Step.PIPELINE, TaskStatus.PIPELINED, list(tasks), rows)
 
-    def evict(self, task: TaskInfo, reason: str) -> None:
+    def evict(self, task: TaskInfo, cause: Cause) -> None:
         """Take a task's node away: what it holds is being released from here on."""
         was, row, nodes = task.status, task.node, self.ssn.nodes
         nodes.withdraw([task])
         _set_status([task], TaskStatus.RELEASING)
         nodes.place([task], [row])
         nodes.unlist([task])
-        self.entries.append(Entry(Step.EVICT, [task], was, reason))
+        self.entries.append(Entry(Step.EVICT, [task], was, cause))
         self.ssn.deallocated(_event([task]))
+
+    def spare(self, task: TaskInfo) -> Cause:
+        """Take the eviction of a task back, whatever was done since; why it had been evicted. Raises StopIteration."""
+        entry = next(entry for entry in self.entries if entry.step is Step.EVICT and entry.tasks[0] is task)
+        self.entries.remove(entry)
+        self._restore(entry)
+        assert entry.cause is not None
+        return entry.cause
+
+    @contextmanager
+    def lifted(self, task: TaskInfo) -> Iterator[int]:
+        """Take one pipelined task off its row (which this yields) for as long as something is looked at there."""
+        row = task.node
+        self._take_back([task])
+        try:
+            yield row
+        finally:
+            _set_status([task], TaskStatus.PIPELINED)
+            self.ssn.nodes.place([task], [row])
+            self.ssn.allocated(_event([task]))
+
+    def evicted(self) -> list[TaskInfo]:
+        """The tasks that it evicts, in that order."""
+        return [task for entry in self.entries if entry.step is Step.EVICT for task in entry.tasks]
+
+    def pipelined(self) -> list[TaskInfo]:
+        """The tasks that it pipelines, in that order."""
+        return [task for entry in self.entries if entry.step is Step.PIPELINE for task in entry.tasks]
 
     def _put(self, step: Step, status: TaskStatus, tasks: list[TaskInfo], rows: Sequence[int]) -> None:
         _set_status(tasks, status)
@@ -84,7 +127,8 @@ class Statement:
                 _set_status(entry.tasks, TaskStatus.BINDING)
                 self.ssn.bind(entry.tasks)
             elif entry.step is Step.EVICT:
-                self.ssn.evictions.extend((task, entry.reason) for task in entry.tasks)
+                assert entry.cause is not None
+                self.ssn.evictions.extend((task, entry.cause) for task in entry.tasks)
         self.entries = [entry for entry in self.entries if entry.step is Step.PIPELINE]
         if not self.entries:
             self.ssn.statements.pop(id(self), None)

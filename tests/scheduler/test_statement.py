@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import conf
-from scheduler.framework.statement import Statement
+from scheduler.framework.statement import Cause, Statement
 from scheduler.model.jobs import TaskStatus
 from tests.scheduler.world import BARE, World, gang, node, pod
 
@@ -57,7 +57,7 @@ def test_discarding_statements_in_any_order_restores_everything(data):
         for _ in range(data.draw(st.integers(1, 4))):
             kind = data.draw(st.sampled_from(["allocate", "pipeline", "evict"]))
             if kind == "evict" and leaving:
-                statement.evict(leaving.pop(), "test")
+                statement.evict(leaving.pop(), Cause("test"))
             elif kind != "evict":
                 tasks = waiting[data.draw(st.sampled_from(sorted(waiting)))]
                 count = min(len(tasks), data.draw(st.integers(1, 3)))

@@ -90,8 +90,8 @@ def test_priority_orders_jobs_and_tasks_and_spares_the_equal() -> None:
     high[0].priority = 5
     high[1].priority = 7
     assert sorted(high, key=session.task_key) == [high[1], high[0]]
-    assert session.preemptable(high[1], [low[0], high[0]]) == [low[0], high[0]]
-    assert session.preemptable(low[0], [low[1], high[0]]) == []
+    assert session.victims.preemptable(high[1], [low[0], high[0]]).victims == [low[0], high[0]]
+    assert session.victims.preemptable(low[0], [low[1], high[0]]).victims == []
     assert session.job_starving(world.jobs["ns/high"])
     assert not session.job_starving(world.jobs["ns/low"])
 
@@ -102,8 +102,8 @@ def test_what_keeps_the_cluster_alive_is_never_a_victim() -> None:
     tasks[0].priority_class = "system-node-critical"
     tasks[1].namespace = "kube-system"
     session = world.session("conformance")
-    assert session.preemptable(tasks[2], tasks) == [tasks[2]]
-    assert session.reclaimable(tasks[2], tasks) == [tasks[2]]
+    assert session.victims.preemptable(tasks[2], tasks).victims == [tasks[2]]
+    assert session.victims.reclaimable(tasks[2], tasks).victims == [tasks[2]]
 
 
 # -- drf ---------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_candidates_are_taken_off_their_job_one_after_the_other_and_a_tie_evicts
     preemptor = world.task(poor, cls)
     held = [world.task(rich, cls, node=0) for _ in range(3)]
     # With the preemptor poor has 1/8; rich is left with 2/8, 1/8 (a tie), 0.
-    assert world.session("drf").preemptable(preemptor, held) == held[:2]
+    assert world.session("drf").victims.preemptable(preemptor, held).victims == held[:2]
 
 
 # -- overcommit --------------------------------------------------------------------------------------------------------

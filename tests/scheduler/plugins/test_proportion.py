@@ -227,7 +227,7 @@ def test_victims_are_taken_while_their_queue_holds_more_than_it_deserves() -> No
     at.task(wanting, cls)
     session = at.session("proportion")
     # theirs deserves 2 of 4 CPUs and holds 4: two may go.
-    assert session.reclaimable(preemptor, tasks) == tasks[:2]
+    assert session.victims.reclaimable(preemptor, tasks).victims == tasks[:2]
     assert session.preemptive(at.queues["mine"], preemptor)
 
 

@@ -1,0 +1,131 @@
+"""Who may be evicted: how the plugins' answers combine over tiers, and in which order victims are taken.
+
+Volcano hands candidates to its plugins in no order at all, though some of them count as they go. Here the order is that
+of eviction: who should go first is asked about first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scheduler.framework.plugin import EvictionKind
+from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.queues import QueueInfo
+
+if TYPE_CHECKING:
+    from scheduler.framework.session import Session
+
+Ask = Callable[[Any], Sequence[TaskInfo] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Tasks that may be evicted, in the order of the candidates, and the plugins of the tier that decided so."""
+
+    victims: list[TaskInfo]
+    rule: str = ""
+
+
+class Backwards:
+    """A sort key turned round."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+    def __lt__(self, other: Backwards) -> bool:
+        return bool(other.key < self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Backwards) and bool(self.key == other.key)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class VictimRules:
+    """The families of functions about eviction, as one session has them."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        families = ("preemptable", "reclaimable", "unified_evictable", "victim_tasks")
+        self._tiers = {family: list(ssn.named(family)) for family in families}
+        self._queue_keys = ssn.functions("victim_queue_order")
+
+    def tiers(self, family: str) -> int:
+        """How many tiers have a say in a family."""
+        return len(self._tiers[family])
+
+    # -- who -----------------------------------------------------------------------------------------------------------
+
+    def preemptable(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> Offer:
+        """Victims in the preemptor's own queue."""
+        return self._combined("preemptable", candidates, lambda victims: victims(preemptor, candidates))
+
+    def reclaimable(self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> Offer:
+        """Victims in other queues."""
+        return self._combined("reclaimable", candidates, lambda victims: victims(reclaimer, candidates))
+
+    def unified(self, kind: EvictionKind, job: JobInfo, candidates: Sequence[TaskInfo]) -> Offer:
+        """Victims for a whole gang, whatever becomes of their own."""
+        return self._combined("unified_evictable", candidates, lambda victims: victims(kind, job, candidates))
+
+    def _combined(self, family: str, candidates: Sequence[TaskInfo], ask: Ask) -> Offer:
+        """The intersection of what a tier's plugins offer, abstentions apart; the first tier with any victim decides.
+
+        An empty answer or an empty intersection is no decision of its tier. (Volcano lets a third plugin's answer
+        stand after two disjoint ones; no victims are no victims here.)
+        """
+        for tier in self._tiers[family]:
+            chosen: set[str] | None = None
+            names = []
+            for name, victims in tier:
+                answer = ask(victims)
+                if answer is None:
+                    continue
+                offered = {task.uid for task in answer}
+                chosen = offered if chosen is None else chosen & offered
+                if not chosen:
+                    break
+                names.append(name)
+            if chosen:
+                return Offer([task for task in candidates if task.uid in chosen], "+".join(names))
+        return Offer([])
+
+    def victim_tasks(self, running: Sequence[TaskInfo]) -> dict[str, tuple[TaskInfo, str]]:
+        """Tasks that should go though nobody needs their room: what the first tier with any names, and who named them."""
+        for tier in self._tiers["victim_tasks"]:
+            found: dict[str, tuple[TaskInfo, str]] = {}
+            for name, victims in tier:
+                for task in victims(running):
+                    found.setdefault(task.uid, (task, name))
+            if found:
+                return found
+        return {}
+
+    # -- in which order ------------------------------------------------------------------------------------------------
+
+    def in_order(self, tasks: Sequence[TaskInfo], queue: QueueInfo | None) -> list[TaskInfo]:
+        """Tasks in the order in which they should go, when room is needed in `queue` (None: victims of one queue only).
+
+        Pods of no job first; then by queue, then the last job first, and of a job its last task first.
+        """
+        jobs: dict[str, Any] = {}
+        return sorted(tasks, key=lambda task: self._key(task, queue, jobs))
+
+    def _key(self, task: TaskInfo, queue: QueueInfo | None, jobs: dict[str, Any]) -> tuple[Any, ...]:
+        job = task.job
+        if job is None:
+            return (False, task.uid)
+        found = jobs.get(job.uid)
+        if found is None:
+            theirs = self._ssn.queues[job.queue] if queue is not None else None
+            place = self.queue_key(theirs, queue) if theirs is not None and queue is not None else ()
+            found = jobs[job.uid] = (*place, Backwards(self._ssn.job_key(job)))
+        return (True, *found, Backwards(self._ssn.task_key(task)))
+
+    def queue_key(self, theirs: QueueInfo, preemptor: QueueInfo) -> tuple[Any, ...]:
+        """Where a queue stands among those that may lose tasks to `preemptor`: else the last in queue order first."""
+        return (*(key(theirs, preemptor) for key in self._queue_keys), Backwards(self._ssn.queue_key(theirs)))
