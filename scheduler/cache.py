@@ -169,11 +169,11 @@ class SchedulerCache:
         row = self.nodes.index.get(node, NO_NODE) if node else NO_NODE
         if known is not None and known.status is TaskStatus.BINDING and task.status is TaskStatus.PENDING:
             task.status, row = TaskStatus.BINDING, known.node
+        if known is not None and _is_being_evicted(known) and task.status in (TaskStatus.BOUND, TaskStatus.RUNNING):
+            task.status = TaskStatus.RELEASING
         if known is not None and known.node == row:
             task.gpus = task.gpus or known.gpus
         self._drop_pod(uid)
-        if known is not None and _is_being_evicted(known) and task.status in (TaskStatus.BOUND, TaskStatus.RUNNING):
-            task.status = TaskStatus.RELEASING
         if self.dims.width > self.nodes.width:
             self._widen()
         self._add_pod(task, row, node)
@@ -192,12 +192,12 @@ class SchedulerCache:
         if status is TaskStatus.PENDING and task.status is TaskStatus.BINDING:
             task.pod = obj
             return True
-        if row != task.node or (status in _OFF_NODE) != (task.status in _OFF_NODE):
-            return False
-        if status is not task.status:
         if _is_being_evicted(task) and status in (TaskStatus.BOUND, TaskStatus.RUNNING) and row == task.node:
             task.pod = obj
             return True
+        if row != task.node or (status in _OFF_NODE) != (task.status in _OFF_NODE):
+            return False
+        if status is not task.status:
             if not (status in ALLOCATED_SET and task.status in ALLOCATED_SET):
                 return False
             self._move(task, status)
@@ -353,10 +353,10 @@ def _keep(store: dict[str, Obj], key: str, obj: Obj, gone: bool) -> None:
         store[key] = obj
 
 
-def _gpu_annotation(obj: Obj) -> str | None:
-    return objects.annotations(obj).get(objects.GPU_INDICES)
 def _is_being_evicted(task: TaskInfo) -> bool:
     """Whether this scheduler evicted the task and the watch does not say so yet."""
     return task.status is TaskStatus.RELEASING and not objects.is_deleting(dict(task.pod))
 
 
+def _gpu_annotation(obj: Obj) -> str | None:
+    return objects.annotations(obj).get(objects.GPU_INDICES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from scheduler.framework.explain import Verdict
@@ -78,6 +78,21 @@ Explain = Callable[[QueueInfo, TaskClass], Verdict]
 """Why `Room` answered 0."""
 Victims = Callable[[TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo] | None]
 """(preemptor, candidates in a fixed order) → victims among them, or None to abstain."""
+
+
+class EvictionKind(StrEnum):
+    """Whether room is made within a queue or taken from others."""
+
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+
+
+Unified = Callable[[EvictionKind, JobInfo, Sequence[TaskInfo]], Sequence[TaskInfo] | None]
+"""(kind, the job that needs room, candidates) → those that may go, gangs apart; None to abstain."""
+VictimTasks = Callable[[Sequence[TaskInfo]], Sequence[TaskInfo]]
+"""Running tasks → those that should go though nobody in particular needs their room."""
+VictimQueueKey = Callable[[QueueInfo, QueueInfo], Key]
+"""(a victim's queue, the preemptor's queue) → key; victims of the smaller key go first."""
 Handler = Callable[[Event], None]
 
 

@@ -79,6 +79,7 @@ SWITCH_OF: dict[str, str | None] = {
     "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
+    "victim_tasks": "enabledVictim", "victim_queue_order": None,
 }  # fmt: skip
 """Families of functions and the switch that governs each; None: a configured plugin always takes part."""
 
@@ -215,14 +216,6 @@ class Registrations:
         """Which candidates may be evicted for a task of another queue."""
         self._add("reclaimable", plugin, victims)
 
-    # -- events --------------------------------------------------------------------------------------------------------
-
-    def add_handlers(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
-        """Hear of tasks that got a node (allocated or pipelined) and of tasks that lost it again. No switch governs it."""
-        if allocate is not None:
-            self._on_allocate.append(allocate)
-        if deallocate is not None:
-            self._on_deallocate.append(deallocate)
     def add_unified_evictable(self, plugin: str, victims: api.Unified) -> None:
         """Which candidates may be evicted for a whole gang, their own gangs apart."""
         self._add("unified_evictable", plugin, victims)
@@ -235,3 +228,11 @@ class Registrations:
         """Whose queue loses tasks first."""
         self._add("victim_queue_order", plugin, key)
 
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def add_handlers(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
+        """Hear of tasks that got a node (allocated or pipelined) and of tasks that lost it again. No switch governs it."""
+        if allocate is not None:
+            self._on_allocate.append(allocate)
+        if deallocate is not None:
+            self._on_deallocate.append(deallocate)

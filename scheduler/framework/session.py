@@ -15,8 +15,8 @@ from scheduler.framework.record import QueueShare
 from scheduler.framework.registrations import SWITCH_OF, Registrations
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.turns import Turns, turns
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.framework.victims import VictimRules
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
@@ -78,6 +78,7 @@ class Session(Registrations):
             plugin.on_session_open(self)
         self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
         self.evaluator = Evaluator(self)
+        self.victims = VictimRules(self)
 
     def bind(self, tasks: Sequence[TaskInfo]) -> None:
         """Hand tasks of one job, which have their node, to the binder."""
