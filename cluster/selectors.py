@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from cluster.names import is_dns_subdomain
+
 Labels = Mapping[str, str]
 
 _NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-_SUBDOMAIN = rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*"
-_KEY = re.compile(rf"(?:({_SUBDOMAIN})/)?{_NAME}")
+_KEY = re.compile(rf"(?:([^/]*)/)?{_NAME}")
 _VALUE = re.compile(rf"(?:{_NAME})?")
 _SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
 _PAIR = re.compile(r"(?P<key>[^=!<>\s]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^=!<>\s]*)")
@@ -28,7 +28,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 def is_label_key(text: str) -> bool:
     """`name` or `prefix/name`: name of at most 63 characters, prefix a DNS subdomain of at most 253."""
     match = _KEY.fullmatch(text)
-    return match is not None and len(match[1] or "") <= 253
+    return match is not None and (match[1] is None or is_dns_subdomain(match[1]))
 
 
 def is_label_value(text: str) -> bool:

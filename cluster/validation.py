@@ -1,4 +1,4 @@
-"""What admission rules share: typed shapes of objects, faults with JSON pointers, names as Kubernetes spells them.
+"""What admission rules share: typed shapes of objects, and faults with JSON pointers.
 
 A shape is a pydantic model that says which type each known field has; `check_shape` turns what it finds into FieldErrors
 in plain words, and `prune` hands the rest on, so that rules meet only well-formed values and all faults are told at once.
@@ -6,7 +6,6 @@ in plain words, and `prune` hands the rest on, so that rules meet only well-form
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any
@@ -17,11 +16,6 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from cluster.durations import parse_duration
 from cluster.errors import FieldError
 from cluster.quantities import to_units
-
-DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LABEL_ADVICE = "use at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-SUBDOMAIN_ADVICE = "use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 
 
 def _amounts(resources: Any) -> Any:
@@ -70,16 +64,6 @@ class Meta(Shape):
     namespace: str = ""
     labels: Texts = {}
     annotations: Texts = {}
-
-
-def is_dns_label(text: str) -> bool:
-    """Whether a text is a DNS label (RFC 1123)."""
-    return len(text) <= 63 and DNS_LABEL.fullmatch(text) is not None
-
-
-def is_dns_subdomain(text: str) -> bool:
-    """Whether a text is a DNS subdomain (RFC 1123)."""
-    return len(text) <= 253 and DNS_SUBDOMAIN.fullmatch(text) is not None
 
 
 def pointer(*parts: str | int) -> str:

@@ -10,14 +10,8 @@ from typing import Any
 from cluster.admission import Request, Rules
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
-from cluster.validation import (
-    SUBDOMAIN_ADVICE,
-    Faults,
-    check_shape,
-    is_dns_subdomain,
-    pointer,
-    prune,
-)
+from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
+from cluster.validation import Faults, check_shape, pointer, prune
 from jobs import keys, manifest
 from jobs.lifecycle import Action
 from jobs.manifest.companions import CommandShape, GroupShape, PriorityClassShape

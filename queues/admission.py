@@ -10,7 +10,8 @@ from cluster.errors import FieldError, Forbidden
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
-from cluster.validation import SUBDOMAIN_ADVICE, Faults, check_shape, is_dns_subdomain, pointer, prune
+from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
+from cluster.validation import Faults, check_shape, pointer, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
 from queues.tree import BUILT_IN, ROOT, Tree, parent_of
@@ -18,7 +19,7 @@ from queues.tree import BUILT_IN, ROOT, Tree, parent_of
 MAX_DEPTH = 5
 """Levels below root."""
 
-_AMOUNTS = ("capability", "deserved", "guarantee")
+_AMOUNTS = ("capability", "deserved", "guarantee"
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 

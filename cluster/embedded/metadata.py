@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any
 
 from cluster.errors import FieldError
 from cluster.kinds import NAMESPACE, SERVICE, Kind
+from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
 from cluster.port import Obj
 from cluster.selectors import is_label_key, is_label_value
 
@@ -16,21 +17,8 @@ SYSTEM_FIELDS = (
 _USER_FIELDS = (
     "name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "managedFields",
 )  # fmt: skip
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_SERVICE_LABEL = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(?:\.{_LABEL.pattern})*")
 _ANNOTATIONS_LIMIT = 256 * 1024
 _REFERENCE = ("apiVersion", "kind", "name", "uid")
-
-
-def is_dns_label(text: str) -> bool:
-    """At most 63 lower-case letters, digits and hyphens, beginning and ending with a letter or digit."""
-    return _LABEL.fullmatch(text) is not None
-
-
-def is_dns_subdomain(text: str) -> bool:
-    """DNS labels joined by dots, at most 253 characters."""
-    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def user_metadata(metadata: Any) -> dict[str, Any]:
@@ -42,8 +30,8 @@ def metadata_faults(kind: Kind, obj: Obj) -> list[FieldError]:
     """Every fault in an object's metadata."""
     metadata = obj["metadata"]
     faults = _name_faults(kind, metadata.get("name"))
-    if kind.namespaced and not _is_text(metadata.get("namespace"), _LABEL):
-        faults.append(FieldError("/metadata/namespace", f"{metadata.get('namespace')!r} is no namespace: {_LABEL_RULE}"))
+    if kind.namespaced and not _is_text(metadata.get("namespace"), is_dns_label):
+        faults.append(FieldError("/metadata/namespace", f"{metadata.get('namespace')!r} is no namespace: {LABEL_ADVICE}"))
     faults += _map_faults("labels", metadata.get("labels"))
     faults += _map_faults("annotations", metadata.get("annotations"))
     faults += _finalizer_faults(metadata.get("finalizers"))
@@ -51,26 +39,26 @@ def metadata_faults(kind: Kind, obj: Obj) -> list[FieldError]:
     return faults
 
 
-_LABEL_RULE = "at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-_SUBDOMAIN_RULE = "at most 253 lower-case letters, digits, '-' and '.', every part beginning and ending with a letter or digit"
+def _is_text(value: Any, is_right: Callable[[str], bool]) -> bool:
+    return isinstance(value, str) and is_right(value)
 
 
-def _is_text(value: Any, pattern: re.Pattern[str]) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
+def _is_service_name(text: str) -> bool:
+    return is_dns_label(text) and text[0].isalpha()
 
 
 def _name_faults(kind: Kind, name: Any) -> list[FieldError]:
     if not name:
         return [FieldError("/metadata/name", "a name (or a generateName) is required", "required")]
     if kind == NAMESPACE:
-        right, rule = _is_text(name, _LABEL), _LABEL_RULE
+        right, rule = _is_text(name, is_dns_label), LABEL_ADVICE
     elif kind == SERVICE:
         right, rule = (
-            _is_text(name, _SERVICE_LABEL),
-            f"{_LABEL_RULE}, the first a letter",
+            _is_text(name, _is_service_name),
+            f"{LABEL_ADVICE}, the first a letter",
         )
     else:
-        right, rule = isinstance(name, str) and is_dns_subdomain(name), _SUBDOMAIN_RULE
+        right, rule = _is_text(name, is_dns_subdomain), SUBDOMAIN_ADVICE
     return [] if right else [FieldError("/metadata/name", f"{name!r} is no name of a {kind.kind}: {rule}")]
 
 
