@@ -8,9 +8,9 @@ from typing import Any
 from cluster.admission import Request
 from cluster.errors import FieldError, Forbidden
 from cluster.kinds import QUEUE
+from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
 from cluster.port import Obj
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
-from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
 from cluster.validation import Faults, check_shape, pointer, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
@@ -19,7 +19,7 @@ from queues.tree import BUILT_IN, ROOT, Tree, parent_of
 MAX_DEPTH = 5
 """Levels below root."""
 
-_AMOUNTS = ("capability", "deserved", "guarantee"
+_AMOUNTS = ("capability", "deserved", "guarantee")
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
