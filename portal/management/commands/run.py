@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fleet", default="demo", help="machines of an empty cluster: demo, none, or a file of nodes (YAML, CSV)"
         )
-        parser.add_argument("--speed", type=_positive, default=1.0, help="the cluster's time runs this many times faster")
+        parser.add_argument("--speed", type=_speed, default=1.0, help="the cluster's time runs this many times faster")
         parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
         parser.add_argument("--instant", action="store_true", help="pods start and stop without delay")
         conf = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
@@ -156,8 +156,11 @@ def _fleet(name: str) -> fleets.Fleet:
     return fleets.openb(Path(name)) if name.endswith(".csv") else fleets.from_file(Path(name))
 
 
-def _positive(text: str) -> float:
-    value = float(text)
+def _speed(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 10_000:
-        raise argparse.ArgumentTypeError(f"a speed is above 0 and at most 10000, not {text}")
+        raise argparse.ArgumentTypeError(f"a speed is a number above 0 and at most 10000, not {text}")
     return value
