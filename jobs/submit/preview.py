@@ -74,7 +74,8 @@ def _queue(user: Any, found: Preview) -> None:
     if branch is None:
         return
     asked = found.total[found.resource]
-    now = branch.bars[0]
+    written = branch.queue.deserved.get(found.resource, 0)  # what the scheduler computes would grow with this job's request
+    now = replace(branch.bars[0], deserved=written)
     full = max(now.scale, now.admitted + asked)
     now = replace(now, scale=full)
     after = replace(now, allocated=now.allocated + asked, admitted=now.admitted + asked)

@@ -16,6 +16,7 @@ from cluster.models import Event
 from jobs.models import Job
 from jobs.submit import clone
 from jobs.submit.shapes import BY_KEY, SHAPES
+from queues.models import Queue
 from tests import factories, fleet_rows
 
 pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
@@ -191,6 +192,19 @@ def test_a_job_larger_than_any_machine_is_said_at_once(lena, fleet):
     page = lena.post(CHECK, posted | {"tasks.0.gpus": "64", "side": "form"}).content.decode()
     assert "64 GPUs" in page
     assert "8 GPUs" in page
+
+
+def test_a_job_borrows_only_beyond_what_is_written_as_deserved(lena, fleet):
+    gpus = {"nvidia.com/gpu": 1000}
+    queue = Queue.objects.filter(name="prod")
+
+    def notes():
+        return lena.get(PAGE, {"shape": "gang", "queue": "prod"}).context["preview"].notes
+
+    queue.update(share_allocated=gpus, share_deserved=gpus, deserved={})  # computed from what is asked: it grows with the job
+    assert not any("borrow" in note.text for note in notes())
+    queue.update(deserved={"nvidia.com/gpu": 3000})
+    assert "prod would borrow 2 GPUs, which others may reclaim." in [note.text for note in notes()]
 
 
 def test_a_clone_brings_the_manifest_without_what_the_cluster_put_in(lena, fleet):
