@@ -45,7 +45,7 @@ const words = (spine) => {
   const free = cells.filter((cell) => cell.state === "free").length;
   const whole = spine.nodes.filter(isWhole).length;
   const models = [...new Set(spine.nodes.map((node) => shortModel(node.model)))].join(" · ");
-  const parts = [fill(text.spineFree, { free: numberWords(free), total: numberWords(cells.length) }), whole ? fill(text.whole, { count: whole }) : text.noWhole];
+  const parts = [fill(text.spineFree, { free: numberWords(free), total: numberWords(cells.length) }), whole ? fill(text.whole, { count: numberWords(whole) }) : text.noWhole];
   return { name: `${spine.name || text.noSpine}  ${models}`, detail: parts.join(" · ") };
 };
 words.rack = (rack) => {
