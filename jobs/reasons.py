@@ -237,6 +237,9 @@ _Form = Callable[[Verdict], str]
 _SHORT: dict[str, _Form] = {
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
     Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
+    Code.QUEUE_CYCLE: lambda v: _("Nothing is scheduled: queue %(queue)s is its own ancestor"),
+    Code.QUEUE_PARENT_MISSING: lambda v: _("Nothing is scheduled: queue %(queue)s or its parent is missing"),
+    Code.QUEUE_NOT_LEAF: lambda v: _("Nothing is scheduled: queue %(queue)s has jobs and queues below it"),
     Code.QUEUE_CAPABILITY: lambda v: _("Queue limit: %(used_bare)s of %(limit)s used"),
     Code.QUEUE_DESERVED: lambda v: _("Queue share: %(used_bare)s of %(limit)s used"),
     Code.QUEUE_OVERUSED: _overused,
@@ -266,6 +269,9 @@ _LONG: dict[str, _Form] = {
 _ADVICE: dict[str, _Form] = {
     Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
     Code.QUEUE_CLOSED: lambda v: _("Submit it to an open queue, or ask an administrator to open %(queue)s."),
+    Code.QUEUE_CYCLE: lambda v: _("Ask an administrator to give queue %(queue)s another parent."),
+    Code.QUEUE_PARENT_MISSING: lambda v: _("Ask an administrator to make the parent of queue %(queue)s, or to give it another."),
+    Code.QUEUE_NOT_LEAF: lambda v: _("Move the jobs of queue %(queue)s into a queue below it."),
     Code.QUEUE_CAPABILITY: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
     Code.QUEUE_DESERVED: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
     Code.QUEUE_OVERUSED: lambda v: _("Wait until jobs in %(queue)s end, or take another queue."),

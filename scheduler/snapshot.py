@@ -79,10 +79,10 @@ class Snapshot:
                 yield kind, obj
 
     def cache(self, scheduler_names: Collection[str] = ("volcano",)) -> SchedulerCache:
-        """A cache that has taken everything in. The queue `default` is there in any case, as in a cluster."""
+        """A cache that has taken everything in. The queues `root` and `default` are there in any case, as in a cluster."""
         cache = SchedulerCache(scheduler_names, choose_gpus)
-        if not any(objects.name(queue) == "default" for queue in self.queues):
-            cache.apply(WatchEvent("ADDED", QUEUE, {**_DEFAULT_QUEUE, "metadata": {"name": "default"}}))
+        for name in sorted({"root", "default"} - {objects.name(queue) for queue in self.queues}):
+            cache.apply(WatchEvent("ADDED", QUEUE, {**_DEFAULT_QUEUE, "metadata": {"name": name}}))
         cache.apply_all(WatchEvent("ADDED", kind, obj) for kind, obj in self.objects())
         return cache
 

@@ -26,6 +26,12 @@ def describe(verdict: Verdict) -> str:
             return f"queue {verdict.queue} does not exist"
         case Code.QUEUE_CLOSED:
             return f"queue {verdict.queue} is closed to new work"
+        case Code.QUEUE_CYCLE:
+            return f"nothing is scheduled: queue {verdict.queue} is its own ancestor"
+        case Code.QUEUE_PARENT_MISSING:
+            return f"nothing is scheduled: {_without_parent(verdict.queue)}"
+        case Code.QUEUE_NOT_LEAF:
+            return f"nothing is scheduled: queue {verdict.queue} has queues below it, and jobs of its own"
         case Code.QUEUE_OVERUSED:
             return f"queue {verdict.queue} holds all that it deserves{_of(verdict)}"
         case Code.QUEUE_CAPABILITY:
@@ -46,6 +52,10 @@ def describe(verdict: Verdict) -> str:
         case Code.RELEASING:
             return "room is kept until pods that are ending have left it"
     return _nodes(verdict)
+
+
+def _without_parent(queue: str) -> str:
+    return "there is no queue root" if queue == "root" else f"the parent of queue {queue} does not exist"
 
 
 def _nodes(verdict: Verdict) -> str:

@@ -153,7 +153,9 @@ def _judge(job: Job, verdict: Verdict | None) -> bool:
 
 
 def _columns(share: QueueShare) -> dict[str, Any]:
-    return {("share" if name == "share" else f"share_{name}"): value for name, value in asdict(share).items()}
+    values = asdict(share)
+    del values["limit"]  # a page shows the limits that somebody wrote
+    return {("share" if name == "share" else f"share_{name}"): value for name, value in values.items()}
 
 
 def _cycle(record: CycleRecord) -> Cycle:

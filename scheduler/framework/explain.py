@@ -27,6 +27,9 @@ class Code(StrEnum):
 
     QUEUE_MISSING = "queue.missing"
     QUEUE_CLOSED = "queue.closed"
+    QUEUE_CYCLE = "queue.cycle"
+    QUEUE_PARENT_MISSING = "queue.parent_missing"
+    QUEUE_NOT_LEAF = "queue.not_leaf"
     QUEUE_CAPABILITY = "queue.capability"
     QUEUE_DESERVED = "queue.deserved"
     QUEUE_OVERUSED = "queue.overused"

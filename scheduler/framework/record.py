@@ -11,13 +11,17 @@ Units = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QueueShare:
-    """A queue's standing at the end of a cycle; amounts in smallest units by resource name."""
+    """A queue's standing at the end of a cycle; amounts in smallest units by resource name.
+
+    `limit` is what it may have at most (its real capability), where there is a limit at all.
+    """
 
     share: float = 0.0
     allocated: Units = field(default_factory=dict)
     deserved: Units = field(default_factory=dict)
     request: Units = field(default_factory=dict)
     inqueue: Units = field(default_factory=dict)
+    limit: Units = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

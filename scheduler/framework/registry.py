@@ -15,11 +15,11 @@ plugins: dict[str, type[Plugin]] = {}
 actions: dict[str, type[Action]] = {}
 
 LATER_PLUGINS = frozenset({
-    "capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware", "overcommit",
+    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware",
     "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
-LATER_HIERARCHY = frozenset({"drf", "capacity", "nodegroup"})
+LATER_HIERARCHY = frozenset({"drf", "nodegroup"})
 """Plugins whose hierarchical behaviour Basalt does not have yet."""
 LATER_ACTIONS = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
 """Volcano's actions that Basalt does not have yet, unless they registered."""

@@ -79,7 +79,7 @@ def of_gang(job: JobInfo, placed: int, first: Verdict | None, *, releasing: bool
     """Why a gang did not start: `placed` of its minimum had a place, the next did not for the reason `first`."""
     if first is None:
         first = Verdict(Stage.GANG, Code.GANG_INCOMPLETE)
-    gang = replace(first, queue=job.queue, needed=job.min_available, placeable=min(placed, job.min_available))
+    gang = replace(first, queue=first.queue or job.queue, needed=job.min_available, placeable=min(placed, job.min_available))
     if releasing:
         return replace(gang, stage=Stage.NODE_FIT, code=Code.RELEASING)
     if 0 < placed < job.min_available and first.stage is Stage.NODE_FIT:

@@ -1,5 +1,18 @@
-"""Plugins, one file each. Importing this package makes them known to the registry by their names."""
+"""Plugins, one file or folder each. Importing this package makes them known to the registry by their names."""
 
-from scheduler.plugins import binpack, conformance, drf, gang, nodeorder, overcommit, predicates, priority, proportion
+from scheduler.plugins import (
+    binpack,
+    capacity,
+    conformance,
+    drf,
+    gang,
+    nodeorder,
+    overcommit,
+    predicates,
+    priority,
+    proportion,
+)
 
-__all__ = ["binpack", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion"]
+__all__ = [
+    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
+]  # fmt: skip

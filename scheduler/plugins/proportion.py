@@ -152,7 +152,7 @@ class Proportion:
         for name in ssn.queues:
             at = self._standings.get(name)
             ssn.queue_shares[name] = (
-                QueueShare(at.share, units(at.allocated), units(at.ceiling), units(at.request), units(at.inqueue))
+                QueueShare(at.share, units(at.allocated), units(at.ceiling), units(at.request), units(at.inqueue), units(at.real))
                 if at is not None
                 else QueueShare()
             )

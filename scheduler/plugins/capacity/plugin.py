@@ -1,0 +1,149 @@
+"""The plugin: queue order, limits and admission by capacity. Who may be reclaimed is in `reclaim`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.plugin import UNLIMITED, Answer, Event, Vote
+from scheduler.framework.registry import plugin
+from scheduler.framework.turns import Hierarchy
+from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.queues import QueueInfo
+from scheduler.model.resources import PODS
+from scheduler.plugins.capacity.reclaim import Reclaim
+from scheduler.plugins.capacity.standings import Standing, Standings, fault_of, flat, tree
+from scheduler.plugins.holdings import Terms
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+_DYNAMIC = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable")
+
+
+@plugin
+class Capacity:
+    """Queues keep within what they may have; who holds less of what he deserves goes first.
+
+    Argument: `ancestorReclaimLevel` (0): how many levels up, with enableHierarchy, what ancestors deserve counts too when
+    one queue reclaims from another.
+    """
+
+    name: ClassVar[str] = "capacity"
+    _ssn: Session
+    _fault: Verdict | None = None
+    _standings: Standings
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._level = max(arguments.integer("ancestorReclaimLevel", 0), 0)
+        for key in _DYNAMIC:
+            if arguments.boolean(key, False):
+                raise arguments.error(key, "Basalt does not count dynamic resources against queues yet: leave it out")
+        self._terms = Terms()
+
+    def on_session_open(self, ssn: Session) -> None:
+        self._ssn = ssn
+        hierarchical = ssn.is_hierarchical(self.name)
+        self._fault = fault_of(ssn.queues) if hierarchical else None
+        if self._fault is not None or not hierarchical:
+            self._standings = flat(ssn.queues, ssn.total)
+        else:
+            self._standings = tree(ssn.queues, ssn.dims.width)
+        if hierarchical and self._fault is None:
+            ssn.add_queue_order(self.name, Hierarchy(self._path, lambda at: at.order, self._rank))
+        elif not hierarchical:
+            ssn.add_queue_order(self.name, lambda queue: (-queue.priority, *self._standings[queue.name].order))
+        reclaim = Reclaim(self._standings, self._terms, self._level if hierarchical else 0)
+        ssn.add_reclaimable(self.name, lambda task, candidates: [] if self._fault else reclaim.victims(task, candidates))
+        ssn.add_preemptive(self.name, lambda queue, task: not self._fault and reclaim.may_start(queue, task.cls))
+        ssn.add_allocatable(self.name, self.room, self.refusal)
+        ssn.add_enqueueable(self.name, self.admits)
+        ssn.add_enqueued(self.name, self.charge)
+        ssn.add_handlers(self._allocated, self._deallocated)
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Say how every queue stands, inner ones with all that is below them."""
+        for name, at in self._standings.items():
+            ssn.queue_shares[name] = at.told(ssn.dims)
+
+    # -- order -----------------------------------------------------------------------------------------------------------
+
+    def _path(self, queue: QueueInfo) -> tuple[Standing, ...]:
+        """From below the root to the queue itself."""
+        return self._standings[queue.name].path[-2::-1]
+
+    def _rank(self, queue: QueueInfo) -> tuple[int, bool]:
+        """Priority first, then leaves before inner queues."""
+        return (-queue.priority, not self._standings[queue.name].is_leaf)
+
+    # -- taking ----------------------------------------------------------------------------------------------------------
+
+    def room(self, queue: QueueInfo, cls: TaskClass) -> int:
+        """How many more tasks of the class the queue and all its ancestors may have."""
+        at = self._standings.get(queue.name)
+        if self._fault is not None or at is None or not queue.is_open or not at.is_leaf:
+            return 0
+        terms = self._terms(cls)
+        return max(0, min((each.left[place] // amount for each in at.path for place, amount in terms), default=UNLIMITED))
+
+    def refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict:
+        """The fault of the tree, or the first queue on the way up that is full, and what of."""
+        closed = self._closed(queue, Stage.QUEUE_LIMIT)
+        if closed is not None:
+            return closed
+        for at in self._standings[queue.name].path:
+            for place, amount in self._terms(cls):
+                if at.left[place] < amount:
+                    return self._short(Stage.QUEUE_LIMIT, at, place, amount, at.left[place])
+        raise AssertionError("nothing refuses the class")
+
+    def _closed(self, queue: QueueInfo, stage: Stage) -> Verdict | None:
+        """Why a queue takes nothing, whatever it is asked for."""
+        if self._fault is not None:
+            return replace(self._fault, stage=stage)
+        return None if queue.is_open else Verdict(stage, Code.QUEUE_CLOSED, queue.name)
+
+    def _short(self, stage: Stage, at: Standing, place: int, asked: int, free: int) -> Verdict:
+        name, limit = self._ssn.dims.names[place], int(at.real[place])
+        short = asked - free
+        return Verdict(
+            stage, Code.QUEUE_CAPABILITY, at.queue.name, resource=name, asked=asked, free=max(free, 0), short=short, limit=limit
+        )
+
+    # -- admission -------------------------------------------------------------------------------------------------------
+
+    def admits(self, job: JobInfo) -> Answer:
+        """Whether minResources fits into the queue and all its ancestors, beside what is held and admitted and must stay."""
+        at = self._standings[job.queue]
+        closed = self._closed(at.queue, Stage.ADMISSION)
+        if closed is not None:
+            return closed
+        if job.min_resources is None:
+            return Vote.PERMIT
+        asked = job.min_resources.values.tolist()
+        for each in at.path:
+            sums = each.sums
+            left = (each.real - sums.allocated - sums.inqueue + sums.elastic).tolist()
+            for place, amount in enumerate(asked):
+                if place != PODS and amount > 0 and amount > left[place]:
+                    return self._short(Stage.ADMISSION, each, place, amount, left[place])
+        return Vote.PERMIT
+
+    def charge(self, job: JobInfo) -> None:
+        """The job was admitted."""
+        if job.min_resources is not None and job.impossible is None:
+            self._standings[job.queue].admit(job.enqueue_charge())
+
+    # -- events ----------------------------------------------------------------------------------------------------------
+
+    def _allocated(self, event: Event) -> None:
+        at = self._standings.get(event.job.queue) if event.job is not None else None
+        if at is not None:
+            at.take(event.total)
+
+    def _deallocated(self, event: Event) -> None:
+        at = self._standings.get(event.job.queue) if event.job is not None else None
+        if at is not None:
+            at.take(-event.total)
