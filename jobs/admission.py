@@ -75,14 +75,7 @@ class PodGroupRules:
         spec = request.obj.setdefault("spec", {})
         if not isinstance(spec, dict):
             return
-        spec["queue"] = spec.get("queue") or manifest.defaults.DEFAULT_QUEUE
-        if spec["queue"] == manifest.defaults.DEFAULT_QUEUE:
-            try:
-                namespace = request.reader.get(NAMESPACE, request.obj["metadata"].get("namespace") or "default")
-            except NotFound:
-                return
-            said = (namespace["metadata"].get("annotations") or {}).get(keys.BARE_QUEUE_NAME)
-            spec["queue"] = said or spec["queue"]
+        spec["queue"] = _queue_of_bare(spec.get("queue"), request)
 
     def validate(self, request: Request) -> list[FieldError]:
         """On create only, but for shapes."""
@@ -95,25 +88,37 @@ class PodGroupRules:
         for index, policy in enumerate(spec.get("subGroupPolicy") or []):
             check_topology(policy.get("networkTopology") or {}, f"/spec/subGroupPolicy/{index}/networkTopology", found)
         if request.operation == "CREATE":
-            _check_open(spec.get("queue") or "", request, found)
+            _check_open(spec.get("queue") or "", "/spec/queue", request, found)
         return [*shape, *found]
 
 
-def _check_open(name: str, request: Request, faults: Faults) -> None:
+def _queue_of_bare(named: Any, request: Request) -> Any:
+    """The queue of a PodGroup or a bare pod: what it names itself, else what its namespace says, else `default`."""
+    if named and named != manifest.defaults.DEFAULT_QUEUE:
+        return named
+    try:
+        namespace = request.reader.get(NAMESPACE, request.obj["metadata"].get("namespace") or "default")
+    except NotFound:
+        return manifest.defaults.DEFAULT_QUEUE
+    said = (namespace["metadata"].get("annotations") or {}).get(keys.BARE_QUEUE_NAME)
+    return said or manifest.defaults.DEFAULT_QUEUE
+
+
+def _check_open(name: str, where: str, request: Request, faults: Faults) -> None:
     if not name:
         return
     try:
         state = (request.reader.get(QUEUE, name).get("status") or {}).get("state") or "Open"
     except NotFound:
-        faults.add("/spec/queue", f"there is no queue {name!r}: create it first or name another", "not_found")
+        faults.add(where, f"there is no queue {name!r}: create it first or name another", "not_found")
         return
     if state != "Open":
-        faults.add("/spec/queue", f"queue {name!r} is {state} and takes no new work: open it or name another", "closed")
+        faults.add(where, f"queue {name!r} is {state} and takes no new work: open it or name another", "closed")
 
 
 @dataclass(frozen=True)
 class PodRules:
-    """Pods on create: a sound spec, a priority from the class, and sound disruption budgets."""
+    """Pods on create: a sound spec, a priority from the class, sound disruption budgets, and an open queue for bare ones."""
 
     schedulers: tuple[str, ...]
 
@@ -143,7 +148,13 @@ class PodRules:
         if cls and priority_of(cls, request.reader) is None:
             found.add("/spec/priorityClassName", f"there is no priority class {cls!r}: create it or name another", "not_found")
         if spec.get("schedulerName") in self.schedulers:
-            _check_budget(meta.get("annotations") or {}, found)
+            annotations = meta.get("annotations") or {}
+            _check_budget(annotations, found)
+            if not annotations.get(keys.GROUP_NAME) and not meta.get("ownerReferences"):
+                # Nobody would make it again, and without a PodGroup it would wait without a word. Pods of a controller
+                # are let in: they come as long as their owner stands.
+                queue = _queue_of_bare(annotations.get(keys.BARE_QUEUE_NAME), request)
+                _check_open(queue, pointer("metadata", "annotations", keys.BARE_QUEUE_NAME), request, found)
         return Faults(shape).with_apart(found)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.kinds import EVENT, NAMESPACE, POD, POD_GROUP
+from cluster.errors import Invalid
+from cluster.kinds import EVENT, NAMESPACE, POD, POD_GROUP, QUEUE
 from cluster.objects import annotations, clone
 from jobs import keys
 from jobs.groups import build_group, min_resources
@@ -157,11 +158,22 @@ def test_a_bare_pods_queue_is_its_own_or_its_namespaces(world: World):
     assert {g["spec"]["queue"] for g in world.cluster.list(POD_GROUP).items} == {"pods-own", "namespaces"}
 
 
-def test_a_bare_pod_in_a_queue_that_is_missing_is_told_so(world: World):
-    world.cluster.create(POD, bare(metadata={"annotations": {keys.BARE_QUEUE_NAME: "nowhere"}}))
+def test_a_controllers_pod_in_a_queue_that_is_missing_waits_and_is_told_so(world: World):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner-1", "controller": True}
+    meta = {"annotations": {keys.BARE_QUEUE_NAME: "nowhere"}, "ownerReferences": [owner]}
+    world.cluster.create(POD, bare(metadata=meta))
     world.settle()
     assert [e["reason"] for e in world.cluster.list(EVENT).items] == ["PodGroupError"]
     world.make_queue("nowhere")
     world.clock.advance(60)
     world.settle()
     assert len(world.cluster.list(POD_GROUP).items) == 1
+
+
+def test_a_plain_pod_is_refused_by_a_queue_that_is_closed_or_missing(world: World):
+    world.make_queue("night")
+    world.cluster.patch_status(QUEUE, "night", "", {"state": "Closed"})
+    for queue, said in (("night", "is Closed"), ("nowhere", "there is no queue 'nowhere'")):
+        with pytest.raises(Invalid, match=said) as error:
+            world.cluster.create(POD, bare(metadata={"annotations": {keys.BARE_QUEUE_NAME: queue}}))
+        assert [fault.pointer for fault in error.value.fields] == ["/metadata/annotations/scheduling.volcano.sh~1queue-name"]
