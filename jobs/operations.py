@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from cluster import commands
 from cluster.errors import BadRequest, Conflict, FieldError, Invalid
-from cluster.kinds import COMMAND, JOB
+from cluster.kinds import JOB
 from cluster.port import Cluster, Obj
 from jobs import keys
 from jobs.choices import JobPhase
@@ -91,10 +92,7 @@ def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = 
     if phase not in _ALLOWED[action]:
         possible = ", ".join(allowed_actions(phase)) or "none"
         raise Conflict(f"cannot {action} job {namespace}/{name}: it is {phase} (possible now: {possible})")
-    for waiting in cluster.list(COMMAND, namespace).items:
-        if waiting.get("target", {}).get("uid") == meta["uid"] and waiting.get("action") == ACTIONS[action]:
-            return waiting
-    return cluster.create(COMMAND, _command(job, ACTIONS[action], user), field_manager=MANAGER)
+    return commands.ask(cluster, job, ACTIONS[action], namespace=namespace, user=user, field_manager=MANAGER)
 
 
 def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "") -> None:
@@ -129,29 +127,3 @@ def _prepared(manifest: Any, owner: str) -> Obj:
         if annotations:
             meta["annotations"] = annotations
     return obj
-
-
-def _command(job: Obj, action: str, user: str) -> Obj:
-    meta = job["metadata"]
-    reference = {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return {
-        "apiVersion": COMMAND.api_version,
-        "kind": COMMAND.kind,
-        "metadata": {
-            "generateName": f"{meta['name']}-{action.lower()}-",
-            "namespace": meta["namespace"],
-            "ownerReferences": [dict(reference)],
-            **({"annotations": {keys.OWNER: user}} if user else {}),
-        },
-        "action": action,
-        "target": reference,
-        "reason": "UserRequest",
-        "message": f"asked by {user}" if user else "asked through the portal",
-    }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from cluster import commands
 from cluster.errors import BadRequest, Conflict, FieldError
-from cluster.kinds import COMMAND, QUEUE
+from cluster.kinds import QUEUE
 from cluster.port import Cluster, Obj
 from queues.choices import QueueState
+from queues.tree import ROOT, parent_of
 
 MANAGER = "basalt"
 COMMAND_NAMESPACE = "default"
@@ -63,34 +65,11 @@ def act(cluster: Cluster, name: str, action: str, *, user: str = "") -> Obj:
     if action not in ACTIONS:
         raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
     queue = cluster.get(QUEUE, name)
-    uid = queue["metadata"]["uid"]
-    if name == "root" and action == "close":
+    if name == ROOT and action == "close":
         raise Conflict("root cannot be closed; close the queues below it")
-    parent = queue.get("spec", {}).get("parent") or "root"
-    if action == "open" and name != "root" and parent != "root":
+    parent = parent_of(queue)
+    if action == "open" and parent not in ("", ROOT):
         above = state_of(cluster.get(QUEUE, parent))
         if above in (QueueState.CLOSING, QueueState.CLOSED):
             raise Conflict(f"cannot open queue {name}: its parent {parent} is {above}; open {parent} first")
-    for waiting in cluster.list(COMMAND, COMMAND_NAMESPACE).items:
-        if waiting.get("target", {}).get("uid") == uid and waiting.get("action") == ACTIONS[action]:
-            return waiting
-    return cluster.create(COMMAND, command(queue, ACTIONS[action], user), field_manager=MANAGER)
-
-
-def command(queue: Obj, action: str, user: str = "") -> Obj:
-    """The Command object that asks for an action on a queue."""
-    meta = queue["metadata"]
-    reference = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "name": meta["name"], "uid": meta["uid"]}
-    return {
-        "apiVersion": COMMAND.api_version,
-        "kind": COMMAND.kind,
-        "metadata": {
-            "generateName": f"{meta['name']}-{action.lower()}-",
-            "namespace": COMMAND_NAMESPACE,
-            "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
-        },
-        "action": action,
-        "target": {**reference, "controller": True, "blockOwnerDeletion": True},
-        "reason": "UserRequest",
-        "message": f"asked by {user}" if user else "asked through the portal",
-    }
+    return commands.ask(cluster, queue, ACTIONS[action], namespace=COMMAND_NAMESPACE, user=user, field_manager=MANAGER)

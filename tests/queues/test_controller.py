@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cluster.commands import command
 from cluster.errors import BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import COMMAND, POD_GROUP, QUEUE
 from queues import operations
@@ -123,7 +124,7 @@ def test_a_queue_that_is_made_below_a_closed_one_is_closed_with_it(world: World)
 def test_commands_that_come_in_any_order_reach_the_same_end_after_a_restart(world: World):
     tree(world)
     act(world, "dept", "close")
-    world.cluster.create(COMMAND, operations.command(world.queue("a"), "OpenQueue"))  # fails until the parent is open
+    world.cluster.create(COMMAND, command(world.queue("a"), "OpenQueue", namespace="default"))  # fails until the parent is open
     operations.act(world.cluster, "dept", "open")
     world.restart()
     for _ in range(10):
@@ -136,7 +137,7 @@ def test_commands_that_come_in_any_order_reach_the_same_end_after_a_restart(worl
 def test_a_command_that_can_never_be_carried_out_is_given_up(world: World):
     tree(world)
     act(world, "dept", "close")
-    world.cluster.create(COMMAND, operations.command(world.queue("a"), "OpenQueue"))
+    world.cluster.create(COMMAND, command(world.queue("a"), "OpenQueue", namespace="default"))
     for _ in range(30):
         world.settle()
         world.clock.advance(61)
@@ -151,7 +152,7 @@ def test_unknown_actions_missing_queues_and_closing_root_are_refused(world: Worl
         operations.act(world.cluster, "nowhere", "open")
     with pytest.raises(Conflict):
         operations.act(world.cluster, "root", "close")
-    world.cluster.create(COMMAND, operations.command(world.queue("root"), "CloseQueue"))
+    world.cluster.create(COMMAND, command(world.queue("root"), "CloseQueue", namespace="default"))
     world.settle()
     assert state(world, "root") == "Open"
 
