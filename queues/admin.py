@@ -21,9 +21,11 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict, FieldError
 from cluster.kinds import QUEUE
+from cluster.validation import without_nulls
 from queues import operations, writes
 from queues.forms import AMOUNTS, flatten
 from queues.models import Queue
+from queues.tree import BUILT_IN
 
 _HELP = gettext_lazy("One resource a line, for example: nvidia.com/gpu: 8")
 SCALARS = ("parent", "weight", "priority", "reclaimable")
@@ -82,7 +84,7 @@ class QueueAdminForm(forms.ModelForm):  # type: ignore[type-arg]
             return operations.update(
                 cluster, self.instance.name, spec, resource_version=self.cleaned_data["version"], dry_run=dry_run
             )
-        manifest = {"metadata": {"name": self.cleaned_data["name"]}, "spec": _kept(spec)}
+        manifest = {"metadata": {"name": self.cleaned_data["name"]}, "spec": without_nulls(spec)}
         return operations.create(cluster, manifest, dry_run=dry_run)
 
     def spec(self) -> dict[str, Any]:
@@ -110,10 +112,6 @@ def _field(pointer: str, fields: Any) -> str | None:
     steps = pointer.split("/")[1:]
     name = steps[1] if len(steps) > 1 else ""
     return name if name in fields else None
-
-
-def _kept(value: Any) -> Any:
-    return {key: _kept(item) for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 @admin.register(Queue)
@@ -146,7 +144,7 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
         return policy().may(request.user, "queues.change", obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Queue | None = None) -> bool:
-        return policy().may(request.user, "queues.change", obj) and (obj is None or obj.name not in ("root", "default"))
+        return policy().may(request.user, "queues.change", obj) and (obj is None or obj.name not in BUILT_IN)
 
     def has_view_permission(self, request: HttpRequest, obj: Queue | None = None) -> bool:
         return policy().may(request.user, "queues.view", obj)
@@ -162,7 +160,7 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
             writes.update(name, spec, form.cleaned_data["version"])
         else:
             name = form.cleaned_data["name"]
-            writes.create({"metadata": {"name": name}, "spec": _kept(spec)})
+            writes.create({"metadata": {"name": name}, "spec": without_nulls(spec)})
         return Queue.objects.get(name=name, deleted_at=None)
 
     def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:

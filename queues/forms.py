@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from cluster.errors import FieldError
 from cluster.port import Obj
+from cluster.validation import without_nulls
 
 AMOUNTS = ("guarantee", "deserved", "capability")
 LABELS = {
@@ -116,7 +117,7 @@ class QueueForm:
 
     def manifest(self) -> Obj:
         """The form as a new queue."""
-        return {"metadata": {"name": self.inputs["name"].value}, "spec": _without_nulls(self.patch())}
+        return {"metadata": {"name": self.inputs["name"].value}, "spec": without_nulls(self.patch())}
 
     def blame(self, faults: Iterable[FieldError]) -> None:
         """Put each fault on its input, or above the form when it has none."""
@@ -177,9 +178,3 @@ def _scalar(part: str, text: str) -> Any:
     if part in ("weight", "priority") and re.fullmatch(r"-?[0-9]{1,10}", text):
         return int(text)
     return text
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value

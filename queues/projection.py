@@ -11,6 +11,7 @@ from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
 from queues.choices import QueueState
 from queues.models import Queue
+from queues.tree import parent_of
 
 SHARES = ("share", "share_allocated", "share_deserved", "share_request", "share_inqueue")
 GROUPS = ("groups_pending", "groups_inqueue", "groups_running", "groups_unknown", "groups_completed")
@@ -19,11 +20,10 @@ GROUPS = ("groups_pending", "groups_inqueue", "groups_running", "groups_unknown"
 def queue(obj: Obj, deleted: bool = False) -> Queue:
     """A Queue object as its row; an empty state (no controller saw it yet) counts as Open."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    name = objects.name(obj)
     state = status.get("state") or QueueState.OPEN
     return Queue(
         **common(obj, deleted),
-        parent=spec.get("parent") or ("" if name == "root" else "root"),
+        parent=parent_of(obj),
         weight=int(spec.get("weight") or 1),
         priority=int(spec.get("priority") or 0),
         reclaimable=spec.get("reclaimable", True) is not False,

@@ -15,8 +15,8 @@ from cluster.display import amount, is_gpu
 from cluster.models import Event, Node
 from queues.models import Queue
 from queues.rows import queue_row
+from queues.tree import ROOT
 
-ROOT = "root"
 FIRST = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory")
 HIDDEN = ("pods", "ephemeral-storage")
 """Counted by the scheduler, asked for by nobody: shown on a queue's own page only."""
