@@ -39,7 +39,7 @@ class Portal:
         self._page_size, queries.PAGE_SIZE = queries.PAGE_SIZE, setup.get("page_size", queries.PAGE_SIZE)
         host = next((host for host in settings.ALLOWED_HOSTS if host not in ("*",)), "localhost")
         self._client = Client(headers={"accept-language": "en"}, SERVER_NAME=host.lstrip("."))
-        self._client.force_login(get_user_model().objects.create_user("scenario", is_staff=True))
+        self._client.force_login(get_user_model().objects.get_or_create(username="scenario", is_staff=True)[0])
 
     def connect(self, world: World) -> None:
         """Show this world."""

@@ -99,7 +99,13 @@ def load(content: str) -> list[Case]:
     """The cases of a file. Raises FileError with every fault and its line."""
     registry.load_builtin()
     reader = Reader()
-    cases: list[Case] = listed(_case)(reader, reader.root(content), "cases")
+    root = reader.root(content)
+    try:
+        cases: list[Case] = listed(_case)(reader, root, "cases")
+    except RecursionError:
+        raise FileError(
+            Fault(root.start_mark.line + 1, "the file is nested too deep, or an alias stands inside itself")
+        ) from None
     seen: set[str] = set()
     for case in cases:
         if case.id in seen:

@@ -1,0 +1,51 @@
+"""The behaviour cases beside the project, played as `manage.py scenario` plays them."""
+
+from __future__ import annotations
+
+import pytest
+
+from portal.scenario import Case, load, play
+from tests.conftest import SHARED
+
+FILE = SHARED / "cases" / "cases.yaml"
+CASES = load(FILE.read_text("utf-8")) if FILE.is_file() else []
+
+_RECLAIM = "the action reclaim is not built"
+_PREEMPT = "the action preempt is not built"
+_TOPOLOGY = "the plugin network-topology-aware is not built"
+_SHARING = "the plugin deviceshare is not built"
+NOT_YET = {
+    "s-reclaim-whole-low-queue": _RECLAIM,
+    "s-reclaim-many-small-for-one-large": _RECLAIM,
+    "s-reclaim-only-useful-victims": _RECLAIM,
+    "s-reclaim-no-ping-pong": _RECLAIM,
+    "s-reclaim-not-stopped-by-enqueue": _RECLAIM,
+    "s-preempt-lowest-first": _PREEMPT,
+    "s-preempt-nominal-protected-at-weight-zero": _RECLAIM,
+    "s-preempt-no-guarantee-no-claim": _PREEMPT,
+    "s-topology-replacement-stays-in-tier": _TOPOLOGY,
+    "s-topology-node-named-like-its-top-domain": _TOPOLOGY,
+    "s-gpu-half-cores-two-per-card": _SHARING,
+    "s-gpu-containers-are-summed": _SHARING,
+    "s-plugin-foreign-configmap-kept": "the job plugin svc is not built",
+    "s-plugin-mpi-host-list": "the job plugin mpi is not built",
+    "s-flow-terminated-job-ends-flow": "JobFlow is not built",
+    "s-portal-job-shows-pod-trouble": "the list and the job's page do not tell a running pod's trouble",
+}
+"""Cases that do not pass yet, and why. One that passes fails here until it is struck off."""
+
+
+@pytest.mark.skipif(not CASES, reason="no folder of shared cases beside the project")
+@pytest.mark.django_db
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case):
+    outcome = play(case)
+    if case.id in NOT_YET:
+        assert not outcome.passed, f"it passes now: strike {case.id} off NOT_YET"
+        pytest.xfail(f"{NOT_YET[case.id]}: {'; '.join(outcome.seen)}")
+    assert outcome.seen == []
+
+
+@pytest.mark.skipif(not CASES, reason="no folder of shared cases beside the project")
+def test_only_known_cases_are_listed():
+    assert NOT_YET.keys() <= {case.id for case in CASES}
