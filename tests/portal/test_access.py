@@ -62,10 +62,11 @@ def world(make_user):
 
 def address(name):
     job = Job.objects.get()
+    nodes = dict.fromkeys(("node", "node_panel", "node_action"), "gpu-01")
     values = {
         "uid": job.uid if "pod" not in name and "event" not in name else "unknown",
         "namespace": "default",
-        "name": {"queue": "leaf", "node": "gpu-01", "node_panel": "gpu-01", "node_action": "gpu-01"}.get(name.rpartition(":")[2].split("-")[0], "train"),
+        "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
         "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }
     if name.startswith("queues:"):
