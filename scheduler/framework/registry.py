@@ -19,7 +19,7 @@ LATER_PLUGINS = frozenset({
     "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
-LATER_HIERARCHY = frozenset({"drf", "nodegroup"})
+LATER_HIERARCHY = frozenset({"nodegroup"})
 """Plugins whose hierarchical behaviour Basalt does not have yet."""
 LATER_ACTIONS = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
 """Volcano's actions that Basalt does not have yet, unless they registered."""

@@ -1,4 +1,7 @@
-"""drf: dominant resource fairness between jobs. Who holds the smallest part of what he holds most of goes first."""
+"""drf: dominant resource fairness between jobs. Who holds the smallest part of what he holds most of goes first.
+
+With `enableHierarchy` also between queues, along the paths that their annotations give.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
+from scheduler.framework.turns import Hierarchy
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Ints, Rows
+from scheduler.plugins.fair_tree import FairTree, total_request
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -21,11 +28,13 @@ _SAME = 1e-6
 
 @plugin
 class Drf:
-    """Flat dominant resource fairness over every dimension that the cluster has, pods included."""
+    """Dominant resource fairness over every dimension that the cluster has, pods included."""
 
     name: ClassVar[str] = "drf"
     _owned: Rows
     _total: Ints
+    _ssn: Session
+    _tree: FairTree
 
     def __init__(self, arguments: Arguments) -> None:
         """drf has no arguments."""
@@ -35,6 +44,12 @@ class Drf:
         self._total = ssn.total.values[self._owned]
         ssn.add_job_order(self.name, self.job_share)
         ssn.add_preemptable(self.name, self.victims)
+        if ssn.is_hierarchical(self.name):
+            self._ssn = ssn
+            self._tree = tree = _tree_of(ssn, self._owned)
+            ssn.add_queue_order(self.name, Hierarchy(tree.path, lambda node: node.key, stamp=lambda: tree.moved))
+            ssn.add_reclaimable(self.name, self.reclaimed)
+            ssn.add_handlers(lambda event: self._take(event, 1), lambda event: self._take(event, -1))
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write."""
@@ -70,6 +85,37 @@ class Drf:
             if ours < theirs or abs(ours - theirs) <= _SAME:
                 found.append(task)
         return found
+
+    def reclaimed(self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Candidates without each of which alone the reclaimer's queue, with it, would still come before theirs."""
+        job, tree = reclaimer.job, self._tree
+        if job is None:
+            return []
+        queue = self._ssn.queues[job.queue]
+        with tree.supposing(queue, job, reclaimer.request):
+            return [task for task in candidates if self._still_first(queue, task)]
+
+    def _still_first(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        if task.job is None or task.job.uid not in self._ssn.jobs:
+            return False
+        theirs = self._ssn.queues[task.job.queue]
+        with self._tree.supposing(theirs, task.job, -task.request):
+            return self._tree.goes_before(queue, theirs)
+
+    def _take(self, event: Event, times: int) -> None:
+        job = event.job
+        if job is not None and job.uid in self._ssn.jobs:
+            self._tree.take(self._ssn.queues[job.queue], job, event.total * times)
+
+
+def _tree_of(ssn: Session, owned: Rows) -> FairTree:
+    tree = FairTree(ssn.total.values, owned)
+    for queue in sorted(ssn.queues.values(), key=lambda queue: (queue.creation, queue.name)):
+        tree.path(queue)
+        for job in queue.jobs.values():
+            tree.add(queue, job, job.allocated, total_request(job))
+    tree.settle()
+    return tree
 
 
 def holding(job: JobInfo) -> Ints:
