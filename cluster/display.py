@@ -9,8 +9,9 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from cluster.quantities import BYTES, is_gpu
+
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_BYTES = ("memory", "ephemeral-storage")
 _VENDOR = re.compile(r"^(?:NVIDIA[- ]|Tesla-|AMD[- ])+")
 _MODEL_TAIL = re.compile(r"[- ](?:SXM|PCIE|HBM|NVL|\d+GB).*$", re.IGNORECASE)
 
@@ -31,17 +32,12 @@ def number(value: float) -> str:
 
 def amount(units: int, resource: str) -> tuple[str, str]:
     """A resource's amount from its smallest unit, as (number, unit); the unit is empty for what is counted."""
-    if resource in _BYTES or resource.startswith("hugepages-"):
+    if resource in BYTES or resource.startswith("hugepages-"):
         value, step = float(units), 0
         while abs(value) >= 1024 and step < len(_BINARY) - 1:
             value, step = value / 1024, step + 1
         return number(value), _BINARY[step]
     return number(units if resource == "pods" else units / 1000), ""
-
-
-def is_gpu(resource: str) -> bool:
-    """Whole GPUs of any vendor: `nvidia.com/gpu`, `amd.com/gpu`."""
-    return resource.endswith("/gpu")
 
 
 def quantity(units: int, resource: str, model: str = "") -> str:

@@ -28,7 +28,7 @@ _EXACT = Context(prec=_LONGEST + 2 * _FARTHEST_EXPONENT)
 _NANO = Decimal("1e-9")
 
 GPU_RESOURCES = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "volcano.sh/gpu-number"})
-_BYTES = frozenset({"memory", "ephemeral-storage"})
+BYTES = frozenset({"memory", "ephemeral-storage"})
 
 
 def parse_quantity(value: str | int | float | Decimal) -> Decimal:
@@ -77,7 +77,7 @@ def _advice(text: str) -> str:
 
 def unit_scale(resource: str) -> int:
     """How many smallest units make one: 1000 for CPU and scalars, 1 for bytes and pods."""
-    return 1 if resource in _BYTES or resource == "pods" else 1000
+    return 1 if resource in BYTES or resource == "pods" else 1000
 
 
 def to_units(resource: str, quantity: str | int | float | Decimal) -> int:
@@ -103,7 +103,7 @@ def _in_range(resource: str, number: Decimal, given: object) -> int:
 
 def format_units(resource: str, units: int) -> str:
     """The canonical quantity of an amount in smallest units: `500m`, `2`, `64Gi`; exact, so `to_units` gives it back."""
-    if resource in _BYTES:
+    if resource in BYTES:
         for suffix, factor in reversed(_BINARY.items()):
             if units and units % factor == 0:
                 return f"{units // factor}{suffix}"

@@ -13,7 +13,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from cluster.display import amount, is_gpu, number, quantity, resource_name, short_model, spaced
+from cluster.display import amount, number, quantity, resource_name, short_model, spaced
+from cluster.quantities import is_gpu
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]

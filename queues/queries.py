@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from cluster.access import policy
-from cluster.display import amount, is_gpu
+from cluster.display import amount
 from cluster.models import Event, Node
+from cluster.quantities import is_gpu
 from queues.models import Queue
 from queues.rows import queue_row
 from queues.tree import ROOT

@@ -65,3 +65,8 @@ def test_any_amount_can_be_written(units: int, resource: str):
     number, _unit = display.amount(units, resource)
     assert number
     assert display.quantity(units, resource)
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"])
+def test_what_the_scheduler_counts_as_a_gpu_is_called_one(resource: str):
+    assert display.quantity(3000, resource) == "3 GPUs"
