@@ -66,9 +66,7 @@ class Admission:
                 rule.default(request)
         faults = [fault for rule in rules for fault in rule.validate(request)]
         if faults:
-            name = request.obj.get("metadata", {}).get("name", "")
-            text = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
-            raise Invalid(f"{request.kind.kind} {name!r} is invalid: {text}", faults)
+            raise Invalid.of(request.kind.kind, request.obj.get("metadata", {}).get("name", ""), faults)
         return request.obj
 
 

@@ -68,6 +68,12 @@ class Invalid(ApiError):
 
     status, reason = 422, "Invalid"
 
+    @classmethod
+    def of(cls, kind: str, name: str, faults: Sequence[FieldError]) -> Invalid:
+        """The refusal of one object, with all its faults in the message too."""
+        text = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
+        return cls(f"{kind} {name!r} is invalid: {text}", faults)
+
 
 class TooManyRequests(ApiError):
     """Asked too fast, or an eviction that a disruption budget does not allow now."""

@@ -201,9 +201,7 @@ def metadata_of(kind: Kind, obj: Obj) -> dict[str, Any]:
 
 def refuse(kind: Kind, obj: Obj, faults: Sequence[FieldError]) -> NoReturn:
     """Raise Invalid with all faults."""
-    name = (obj.get("metadata") or {}).get("name", "")
-    text = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
-    raise Invalid(f"{kind.kind} {name!r} is invalid: {text}", faults)
+    raise Invalid.of(kind.kind, (obj.get("metadata") or {}).get("name", ""), faults)
 
 
 def check_preconditions(kind: Kind, obj: Obj, uid: str, resource_version: str) -> None:
