@@ -18,10 +18,10 @@ from jobs.manifest.companions import CommandShape, GroupShape, PriorityClassShap
 from jobs.manifest.partitions import check_topology
 from jobs.manifest.shapes import PodShape
 from jobs.manifest.template import check_labels, check_pod_spec
+from queues.operations import ACTIONS as QUEUE_ACTIONS
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 HIGHEST_USER_PRIORITY = 1_000_000_000
-QUEUE_ACTIONS = ("OpenQueue", "CloseQueue")
 
 _BUDGET = re.compile(r"[1-9][0-9]*|[1-9][0-9]?%")
 
@@ -182,7 +182,7 @@ class CommandRules:
         faults = Faults(check_shape(CommandShape, request.obj))
         if not faults:
             kind, action = request.obj["target"]["kind"], request.obj["action"]
-            known = [*Action] if kind == "Job" else [*QUEUE_ACTIONS]
+            known = [*Action] if kind == "Job" else [*QUEUE_ACTIONS.values()]
             if action not in known:
                 faults.add("/action", f"{action!r} is no action of a {kind}: write one of {', '.join(known)}", "choice")
         return faults

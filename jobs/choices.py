@@ -5,20 +5,22 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from jobs.lifecycle import FINAL, Phase
+
 
 class JobPhase(models.TextChoices):
     """Volcano's job phases. `mark` is the state mark (`data-st`) that the pages draw."""
 
-    PENDING = "Pending", _("Pending")
-    RUNNING = "Running", _("Running")
-    RESTARTING = "Restarting", _("Restarting")
-    COMPLETING = "Completing", _("Completing")
-    COMPLETED = "Completed", _("Completed")
-    ABORTING = "Aborting", _("Aborting")
-    ABORTED = "Aborted", _("Aborted")
-    TERMINATING = "Terminating", _("Terminating")
-    TERMINATED = "Terminated", _("Terminated")
-    FAILED = "Failed", _("Failed")
+    PENDING = Phase.PENDING.value, _("Pending")
+    RUNNING = Phase.RUNNING.value, _("Running")
+    RESTARTING = Phase.RESTARTING.value, _("Restarting")
+    COMPLETING = Phase.COMPLETING.value, _("Completing")
+    COMPLETED = Phase.COMPLETED.value, _("Completed")
+    ABORTING = Phase.ABORTING.value, _("Aborting")
+    ABORTED = Phase.ABORTED.value, _("Aborted")
+    TERMINATING = Phase.TERMINATING.value, _("Terminating")
+    TERMINATED = Phase.TERMINATED.value, _("Terminated")
+    FAILED = Phase.FAILED.value, _("Failed")
 
     @property
     def mark(self) -> str:
@@ -28,7 +30,7 @@ class JobPhase(models.TextChoices):
     @property
     def is_final(self) -> bool:
         """Nothing moves a job out of a final phase; Aborted is not one, since it can be resumed."""
-        return self in (JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED)
+        return Phase(self.value) in FINAL
 
 
 _JOB_MARKS = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cluster import objects
+from cluster.kinds import JOB
 from cluster.port import Obj
 
 # On pods, as annotation and mostly as label too.
@@ -40,6 +42,12 @@ LAST_COMMAND = "basalt.dev/command"
 
 PENDING_ACTION = "basalt.dev/action"
 """In a job's `status.controlledResources`: the action that a policy has begun and that is not finished yet, with its target."""
+
+
+def owning_job(obj: Obj) -> Obj | None:
+    """The owner reference to the Job that controls a pod or a PodGroup; None when no Job does."""
+    owner = objects.owner(obj)
+    return owner if owner and (owner.get("apiVersion"), owner.get("kind")) == (JOB.api_version, JOB.kind) else None
 
 
 def pod_name(job: str, role: str, index: int) -> str:

@@ -17,13 +17,12 @@ from cluster import objects
 from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.models import Node
 from cluster.port import Obj
-from cluster.projection import Batch, Change, Projection, apply, common, differs, instant, notify, writing
-from jobs import history
+from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
+from jobs import history, keys
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, Pod, PodGroup, Task
 from queues.projection import count_groups
 
-OWNER = "basalt.dev/owner"
 OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model")
 """Columns of a job's row that do not come from the Job object alone."""
 
@@ -42,7 +41,7 @@ def job(obj: Obj, deleted: bool = False) -> Job:
         **shared,
         namespace=objects.namespace(obj),
         queue=spec.get("queue") or "default",
-        owner=objects.annotations(obj).get(OWNER, ""),
+        owner=objects.annotations(obj).get(keys.OWNER, ""),
         phase=phase,
         phase_since=since,
         started_at=history.first_start(obj),
@@ -127,14 +126,14 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
         **common(obj, deleted),
         namespace=objects.namespace(obj),
         job_uid=_job_uid(obj),
-        group=notes.get("scheduling.k8s.io/group-name", ""),
-        queue=notes.get("volcano.sh/queue-name") or notes.get("scheduling.volcano.sh/queue-name") or "",
-        task=notes.get("volcano.sh/task-spec", ""),
-        index=int(notes.get("volcano.sh/task-index") or 0),
-        job_version=int(notes.get("volcano.sh/job-version") or 0),
+        group=notes.get(keys.GROUP_NAME, ""),
+        queue=notes.get(keys.QUEUE_NAME) or notes.get(keys.BARE_QUEUE_NAME) or "",
+        task=notes.get(keys.TASK_SPEC, ""),
+        index=int(notes.get(keys.TASK_INDEX) or 0),
+        job_version=int(notes.get(keys.JOB_VERSION) or 0),
         phase=_pod_phase(obj),
         node=spec.get("nodeName") or "",
-        gpus=[int(part) for part in notes.get(objects.GPU_INDICES, "").split(",") if part.strip()],
+        gpus=indices(notes.get(objects.GPU_INDICES)),
         requests=objects.pod_requests(spec),
         scheduled_at=instant(scheduled.get("lastTransitionTime")) if placed else None,
         started_at=instant(ended.get("startedAt") or running.get("startedAt") or status.get("startTime")),
@@ -165,9 +164,8 @@ def _pod_phase(obj: Obj) -> PodPhase:
 
 
 def _job_uid(obj: Obj) -> str:
-    owner = objects.owner(obj) or {}
-    is_job = owner.get("kind") == "Job" and str(owner.get("apiVersion", "")).startswith("batch.volcano.sh/")
-    return owner["uid"] if is_job else ""
+    job = keys.owning_job(obj)
+    return job["uid"] if job else ""
 
 
 MAY_WAIT = (JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING)
@@ -276,9 +274,7 @@ def renew(job_uids: Collection[str]) -> set[str]:
     for row in rows:
         found = groups.get(row.uid)
         new: dict[str, Any] = {"group_phase": found.phase if found else ""}
-        if row.verdict is not None and (
-            row.deleted_at or row.phase not in (JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING)
-        ):
+        if row.verdict is not None and (row.deleted_at or row.phase not in MAY_WAIT):
             new |= {"verdict": None, "verdict_stage": ""}
         if any(getattr(row, name) != value for name, value in new.items()):
             for name, value in new.items():

@@ -14,7 +14,7 @@ from cluster.errors import FieldError, NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, Kind
 from cluster.port import Cluster, Obj
 from cluster.validation import pointer
-from jobs.keys import GROUP_NAME, OWNER
+from jobs.keys import GROUP_NAME, OWNER, owning_job
 
 Owns = Callable[[str], bool]
 """Whether the user may act on a job whose owner has this name."""
@@ -46,8 +46,8 @@ def _reserved(kind: Kind, obj: Obj, cluster: Cluster, owns: Owns) -> Iterator[tu
 def _owner_of_group(cluster: Cluster, name: str, namespace: str) -> str | None:
     """Who owns the job that a PodGroup was made for; None when there is no such group, or no job made it."""
     try:
-        made_by = objects.owner(cluster.get(POD_GROUP, name, namespace))
-        if made_by is None or made_by["kind"] != JOB.kind:
+        made_by = owning_job(cluster.get(POD_GROUP, name, namespace))
+        if made_by is None:
             return None
         return objects.annotations(cluster.get(JOB, made_by["name"], namespace)).get(OWNER, "")
     except NotFound:

@@ -34,8 +34,7 @@ _POLICIES_APPLY = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESTARTING})
 
 
 def _owner_uid(obj: Obj) -> Iterator[str]:
-    owner = objects.owner(obj)
-    if owner and owner.get("kind") == JOB.kind and owner.get("apiVersion") == JOB.api_version:
+    if owner := keys.owning_job(obj):
         yield owner["uid"]
 
 
@@ -70,8 +69,8 @@ class JobController:
             return _target(obj)
         if kind not in (POD, POD_GROUP):
             return ()
-        owner = objects.owner(obj)
-        if not owner or owner.get("kind") != JOB.kind or owner.get("apiVersion") != JOB.api_version:
+        owner = keys.owning_job(obj)
+        if owner is None:
             return ()
         key = f"{objects.namespace(obj)}/{owner['name']}"
         self._notice(key, owner["uid"], change)
