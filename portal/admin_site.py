@@ -7,7 +7,9 @@ from typing import Any
 
 from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_replace
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -27,10 +29,11 @@ class BasaltAdminSite(UnfoldAdminSite):
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
         return csp_replace(_POLICY)(super().admin_view(view, cacheable))
 
+    @login_not_required
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """There is one sign-in page, with one throttle."""
+        """There is one sign-in page, with one throttle; it would not help who is signed in and no staff."""
         if request.user.is_authenticated and not self.has_permission(request):
-            return redirect_to_login(reverse("overview"), reverse("overview"))
+            raise PermissionDenied
         return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 

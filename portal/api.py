@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib.auth import authenticate
+from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.urls import include, path, re_path
 from drf_spectacular.types import OpenApiTypes
@@ -156,6 +157,6 @@ v1 = [
 app_name = "api"
 urlpatterns = [
     path("v1/", include(v1)),
-    path("docs/", DocsView.as_view(), name="docs"),
+    path("docs/", login_required(DocsView.as_view()), name="docs"),  # a page: it leads to the sign-in
     re_path(r"", Nothing.as_view(), name="nothing"),
 ]
