@@ -24,7 +24,7 @@ def lines(job: Job) -> dict[str, str]:
 
 def line(job: Job) -> str:
     """One line in the active language; empty when there is nothing to say."""
-    if job.verdict and job.phase not in _FINAL:
+    if job.verdict and not JobPhase(job.phase).is_final:
         return reasons.say(job.verdict, job.gpu_model)
     said = _BY_PHASE.get(job.phase)
     return said(job) if said else ""
@@ -50,7 +50,6 @@ def _ran(job: Job) -> str:
     return _("Ran %(duration)s") % {"duration": duration(job.finished_at - job.started_at)}
 
 
-_FINAL = frozenset(phase.value for phase in JobPhase if phase.is_final)
 _BY_PHASE = {
     JobPhase.RUNNING: _running,
     JobPhase.FAILED: _failed,

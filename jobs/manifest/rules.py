@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cluster import objects
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import QUEUE
 from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
@@ -18,9 +19,10 @@ from jobs.manifest.partitions import check_partitions, check_topology
 from jobs.manifest.policies import check_policies
 from jobs.manifest.shapes import JobShape
 from jobs.manifest.template import check_labels, check_pod_spec
-from jobs.manifest.totals import check_job_totals
+from jobs.manifest.totals import check_job_totals, check_minimum
 from jobs.manifest.update import check_update
 from jobs.plugins import KNOWN
+from queues.tree import ROOT, Tree
 
 _LONGEST_POD_NAME = 63
 _ROLE_NAMES = re.compile(r"/spec/tasks(/[0-9]+(/name|/dependsOn.*)?)?")
@@ -86,9 +88,7 @@ def _check_tasks(job: dict[str, Any], faults: Faults) -> None:
 
 
 def _check_task(task: dict[str, Any], where: str, faults: Faults) -> None:
-    minimum, replicas = task.get("minAvailable"), task.get("replicas", 0)
-    if minimum is not None and minimum > replicas:
-        faults.add(f"{where}/minAvailable", f"{minimum} is above the task's {replicas} replicas: at most that many", "range")
+    check_minimum(task, where, faults)
     check_policies(task.get("policies") or [], f"{where}/policies", faults)
     template = task.get("template") or {}
     check_labels(template.get("metadata") or {}, f"{where}/template/metadata", faults)
@@ -129,11 +129,7 @@ def _check_numa(spec: dict[str, Any], where: str, faults: Faults) -> None:
 def _check_sums(spec: dict[str, Any], shape: list[FieldError], faults: Faults) -> None:
     if any(fault.pointer.endswith(("/replicas", "/minAvailable")) for fault in shape):
         return  # the sums would be of other numbers than were meant
-    replicas = sum(task.get("replicas", 0) for task in spec.get("tasks") or [])
-    minimum = spec.get("minAvailable", 0)
-    if minimum > replicas and spec.get("tasks"):
-        faults.add("/spec/minAvailable", f"{minimum} is above the {replicas} replicas of all tasks: at most that many", "range")
-    check_job_totals(spec.get("tasks") or [], faults)
+    check_job_totals(spec, faults)
 
 
 def _check_plugins(spec: dict[str, Any], faults: Faults) -> None:
@@ -188,16 +184,12 @@ def _check_queue(name: str, reader: Reader, faults: Faults) -> None:
         faults.add(where, f"there is no queue {name!r}: create it first or name another", "not_found")
         return
     state = (queue.get("status") or {}).get("state") or "Open"
-    children = [] if name == "root" else children_of(reader, name)
-    if name == "root":
+    children = [] if name == ROOT else [objects.name(child) for child in Tree(reader.list(QUEUE).items).children(name)]
+    if name == ROOT:
         faults.add(where, "root only holds other queues: name one below it, such as 'default'", "forbidden")
     elif children:
-        faults.add(where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden")
+        faults.add(
+            where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden"
+        )
     if state != "Open":
         faults.add(where, f"queue {name!r} is {state} and takes no new jobs: open it or name another", "closed")
-
-
-def children_of(reader: Reader, name: str) -> list[str]:
-    """The queues whose parent this is."""
-    queues = reader.list(QUEUE).items
-    return sorted(q["metadata"]["name"] for q in queues if (q.get("spec") or {}).get("parent") == name)

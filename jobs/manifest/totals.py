@@ -1,4 +1,4 @@
-"""How much one pod, and one job, may ask at most: what can be counted (int64 in smallest units), and pods that can be kept."""
+"""Sums: minima within replicas, and how much one pod and one job may ask (what int64 can count, pods that can be kept)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,20 @@ def check_pod_total(spec: dict[str, Any], where: str, faults: Faults) -> None:
             faults.add(f"{where}/containers", f"ask together more {resource} than can be counted: ask for less", "range")
 
 
-def check_job_totals(tasks: list[dict[str, Any]], faults: Faults) -> None:
-    """All replicas are pods that can be kept, and ask together no more than can be counted."""
+def check_minimum(task: dict[str, Any], where: str, faults: Faults) -> None:
+    """A task's minimum is within its replicas."""
+    minimum, replicas = task.get("minAvailable"), task.get("replicas", 0)
+    if minimum is not None and minimum > replicas:
+        faults.add(f"{where}/minAvailable", f"{minimum} is above the task's {replicas} replicas: at most that many", "range")
+
+
+def check_job_totals(spec: dict[str, Any], faults: Faults) -> None:
+    """The gang's minimum is within all replicas; these are pods that can be kept, and ask no more than can be counted."""
+    tasks, minimum = spec.get("tasks") or [], spec.get("minAvailable", 0)
     replicas = [task.get("replicas", 0) for task in tasks]
+    if tasks and minimum > sum(replicas):
+        said = f"{minimum} is above the {sum(replicas)} replicas of all tasks: at most that many"
+        faults.add("/spec/minAvailable", said, "range")
     if sum(replicas) > MOST_PODS:
         largest = replicas.index(max(replicas))
         said = f"all tasks together have {sum(replicas)} replicas: at most {MOST_PODS} pods a job"

@@ -7,7 +7,7 @@ from typing import Any
 from cluster.port import Obj
 from cluster.validation import Faults, pointer, without_nulls
 from jobs.manifest.partitions import check_partitions
-from jobs.manifest.totals import check_job_totals
+from jobs.manifest.totals import check_job_totals, check_minimum
 
 _JOB_FREE = frozenset({"minAvailable", "priorityClassName"})
 _TASK_FREE = frozenset({"replicas", "minAvailable"})
@@ -34,16 +34,10 @@ def check_update(job: dict[str, Any], old: Obj, faults: Faults) -> None:
         for field in sorted(new_task.keys() | old_task.keys()):
             if field not in _TASK_FREE and new_task.get(field) != old_task.get(field):
                 faults.add(where + pointer(field), _WHY, "immutable")
-        minimum, replicas = new_task.get("minAvailable"), new_task.get("replicas", 0)
-        if minimum is not None and minimum > replicas:
-            faults.add(f"{where}/minAvailable", f"{minimum} is above the task's {replicas} replicas: at most that many", "range")
+        check_minimum(new_task, where, faults)
         if new_task.get("partitionPolicy"):
             check_partitions(new_task, where, faults)
-    check_job_totals(new_tasks, faults)
-    total = sum(task.get("replicas", 0) for task in new_tasks)
-    if new_spec.get("minAvailable", 0) > total:
-        minimum = new_spec["minAvailable"]
-        faults.add("/spec/minAvailable", f"{minimum} is above the {total} replicas of all tasks: at most that many", "range")
+    check_job_totals(new_spec, faults)
 
 
 def _without_made_names(volumes: Any) -> Any:
