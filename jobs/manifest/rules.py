@@ -188,8 +188,6 @@ def _check_queue(name: str, reader: Reader, faults: Faults) -> None:
     if name == ROOT:
         faults.add(where, "root only holds other queues: name one below it, such as 'default'", "forbidden")
     elif children:
-        faults.add(
-            where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden"
-        )
+        faults.add(where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden")
     if state != "Open":
         faults.add(where, f"queue {name!r} is {state} and takes no new jobs: open it or name another", "closed")
