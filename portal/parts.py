@@ -74,6 +74,20 @@ class Parts:
         return [thread.name for thread in self._threads if thread.is_alive()]
 
 
+_current: Parts | None = None
+
+
+def use(parts: Parts | None) -> None:
+    """Say which parts run in this process (None: none any more)."""
+    global _current
+    _current = parts
+
+
+def current() -> Parts | None:
+    """The parts that run in this process; None in one that only serves pages."""
+    return _current
+
+
 def keep_running(name: str, run: Run, stop: threading.Event) -> None:
     """Run a part until `stop`; one that fails begins again after a pause that grows."""
     pause = 0.5

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from portal import apply_page, probes, running, views
+from portal import apply_page, probes, samples_page, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -16,7 +16,7 @@ urlpatterns = [
     path("sign-out/", views.SignOut.as_view(), name="logout"),
     path("preferences/theme/", views.theme, name="theme"),
     path("i18n/setlang/", views.language, name="set_language"),
-    path("workload/", include(([path("", running.workload_view, name="workload")], "portal"))),
+    path("workload/", include(([path("", samples_page.start_samples, name="workload")], "portal"))),
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("img/basalt.svg"))), name="favicon"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),

@@ -20,7 +20,7 @@ from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import QUEUE
 from jobs import manifest, writes
 from jobs.models import Job, PhaseChange, Pod, Task
-from portal import parts, workload
+from portal import parts, samples
 from portal.management.commands.run import Command
 from portal.models import Cycle
 from queues.models import Queue
@@ -50,8 +50,8 @@ def basalt(transactional_db):
 
 
 def gang(name, pods, gpus=1, queue="default", seconds=5):
-    template = workload.pod("busybox", seconds, workload.asks(1, 1, gpus))
-    spec = {"queue": queue, "minAvailable": pods, "tasks": [workload.task("w", pods, template)]}
+    template = samples.pod("busybox", seconds, samples.asks(1, 1, gpus))
+    spec = {"queue": queue, "minAvailable": pods, "tasks": [samples.task("w", pods, template)]}
     return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 
 
@@ -112,10 +112,10 @@ def test_sample_jobs_are_valid_varied_and_the_same_for_a_seed():
     for name in ("root", "default"):
         cluster.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
     fleets.load(cluster, fleets.demo())
-    taken = list(itertools.islice(workload.jobs(7, lambda: workload.open_leaves(cluster)), 80))
-    assert taken == list(itertools.islice(workload.jobs(7, lambda: workload.open_leaves(cluster)), 80))
+    taken = list(itertools.islice(samples.jobs(7, lambda: samples.open_leaves(cluster)), 80))
+    assert taken == list(itertools.islice(samples.jobs(7, lambda: samples.open_leaves(cluster)), 80))
     kinds = {obj["metadata"]["generateName"] for _, obj in taken}
-    assert len(kinds) == len(workload.SHAPES)
+    assert len(kinds) == len(samples.SHAPES)
     for _, obj in taken:
         obj["metadata"]["name"] = obj["metadata"].pop("generateName") + "x"
         manifest.default(obj)

@@ -23,7 +23,7 @@ from cluster.embedded.fates import INSTANT
 from cluster.embedded.lock import StoreLocked
 from cluster.errors import ApiError
 from cluster.kinds import NODE
-from portal import parts, running
+from portal import parts, samples
 from scheduler.conf import ConfError
 
 SYNC_SECONDS = 30.0
@@ -60,16 +60,16 @@ class Command(BaseCommand):
             self._serve(found, listener, options)
 
     def _serve(self, found: parts.Parts, listener: socket.socket, options: dict[str, Any]) -> None:
-        running.use(found)
+        parts.use(found)
         found.start()
         try:
             found.mirror.synced.wait(SYNC_SECONDS)
             if options["workload"]:
-                running.start_workload(found, options["seed"])
+                samples.start(found, options["seed"])
             self._web(listener)
         finally:
             late = found.stop()
-            running.use(None)
+            parts.use(None)
             if late:
                 self.stderr.write(f"Did not stop in time: {', '.join(late)}")
             self.stdout.write("Stopped.")

@@ -22,9 +22,11 @@ from cluster.port import Cluster, Obj
 from cluster.projection import Batch
 from jobs import operations
 from jobs.projection import project_jobs
+from portal.parts import Parts
 from queues.operations import state_of
 
 log = structlog.get_logger(__name__)
+PART = "samples"
 Random = random.Random
 
 OWNERS = ("ada", "chen", "grace", "lin", "noor", "sam")
@@ -134,6 +136,14 @@ def open_leaves(cluster: Cluster) -> list[str]:
     found = cluster.list(QUEUE).items
     parents = {(queue.get("spec") or {}).get("parent") for queue in found} | {"root"}
     return sorted(q["metadata"]["name"] for q in found if q["metadata"]["name"] not in parents and state_of(q) == "Open")
+
+
+def start(parts: Parts, seed: int = 1) -> bool:
+    """Start the stream beside the other parts, once; whether it was started now."""
+    if parts.is_running(PART):
+        return False
+    parts.add(PART, stream(parts.cluster, parts.clock, seed))
+    return True
 
 
 def stream(cluster: Cluster, clock: Clock, seed: int = 1) -> Callable[[threading.Event], None]:
