@@ -23,6 +23,7 @@ def for_scripts() -> dict[str, object]:
         "moment": _("You see the state of that moment. Trying again in %(seconds)s s; pages still load."),
         "new": _("%(count)s new"),
         "manyNew": _("Many changed"),
+        "changed": _("Changed"),
         "days": pgettext("duration", "%(days)d d %(hours)02d h"),
         "hours": pgettext("duration", "%(hours)d h %(minutes)02d min"),
         "minutes": pgettext("duration", "%(minutes)d min"),

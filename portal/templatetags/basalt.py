@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -80,6 +81,12 @@ def amount(units: int | None, resource: str = "") -> SafeString:
         return SafeString("–")
     number, unit = display.amount(units, resource)
     return format_html('{}<span class="u">{}</span>', number, unit) if unit else SafeString(number)
+
+
+@register.filter
+def gpu_indices(indices: Sequence[int] | None) -> str:
+    """GPU indices as runs, `0–3,6`; empty for none."""
+    return display.runs(indices or ())
 
 
 @register.filter
@@ -221,7 +228,7 @@ def pod_cells(row: Row) -> SafeString:
 def _roomy(cell: Cell) -> str:
     pod = cell.pod
     node = pod.node if pod and pod.node else _("no node")
-    gpus = ",".join(str(g) for g in pod.gpus) if pod and pod.gpus else ""
+    gpus = display.runs(pod.gpus) if pod and pod.gpus else ""
     title = "\n".join(filter(None, (pod.name if pod else "", node, pod.reason if pod else "")))
     return format_html(
         '<span class="ba-pod{}" data-st="{}" data-index="{}" data-uid="{}" title="{}"><b>{}<small data-gpus>{}</small>'

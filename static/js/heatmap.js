@@ -2,6 +2,7 @@
 import { queueCategory } from "./colours.js";
 import { FleetMap } from "./fleetmap.js";
 import { subscribe } from "./live.js";
+import { isChanged, isNew } from "./news.js";
 import { fill, numberWords, shortModel } from "./words.js";
 
 const host = document.getElementById("hm");
@@ -32,6 +33,7 @@ const nodes = data.nodes.map(([name, spine, rack, model, ready, cordoned, letter
 shorten(nodes);
 
 const VALUE = { queue: (node, cell) => cell.job?.queue, job: (node, cell) => cell.job?.name, user: (node, cell) => cell.job?.user, model: (node) => node.model };
+const model = new URL(location.href).searchParams.get("model");
 const look = {
   mode: host.dataset.mode, ranks: new Map(), selected: host.dataset.selected, picked: null, filter: null,
   fill(node, cell) {
@@ -96,9 +98,13 @@ function rank() {
 function drawLegend() {
   const entry = (swatch, label, count) => {
     const item = document.createElement("span");
+    const name = document.createElement("span");
+    name.className = "name";
+    name.textContent = label;
+    name.title = label;
     const value = document.createElement("b");
     value.textContent = numberWords(count);
-    item.append(swatch, `${label} `, value);
+    item.append(swatch, name, " ", value);
     return item;
   };
   const swatch = (name, value) => {
@@ -263,7 +269,10 @@ subscribe("topology", {
     let news = false;
     for (const row of message.changed ?? []) {
       const node = map.byName.get(row.node);
-      if (!node) continue;
+      if (!node) {
+        if (row.gpus.length && !model) isNew(row.node);
+        continue;
+      }
       const before = node.cells;
       const word = words.node(node);
       node.ready = row.ready;
@@ -280,6 +289,7 @@ subscribe("topology", {
       else map.repaint(node, before);
       if (node.name === look.selected) refreshPanel();
     }
+    if ((message.gone ?? []).some((name) => map.byName.has(name))) isChanged();
     if (!news) return;
     rank();
     drawLegend();

@@ -2,7 +2,7 @@
 import { append, relayout } from "./timeline.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
-import { language, numberWords, stateWord, words } from "./words.js";
+import { language, numberWords, runs, stateWord, words } from "./words.js";
 
 const page = document.querySelector("[data-job]");
 
@@ -24,7 +24,7 @@ function patchCell(pod) {
   if (cell.matches(".ba-pod")) {
     cell.querySelector("use").setAttribute("href", `#st-${mark}`);
     cell.querySelector("[data-node]").textContent = pod.node || words.noNode;
-    cell.querySelector("[data-gpus]").textContent = (pod.gpus ?? []).join(",");
+    cell.querySelector("[data-gpus]").textContent = runs(pod.gpus ?? []);
     cell.querySelector("[data-word]").textContent = stateWord(pod.phase, mark);
   }
   if (changed) flag(cell);

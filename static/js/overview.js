@@ -23,6 +23,7 @@ subscribe("overview", {
 const latest = new Map();
 const queues = new Set(box ? JSON.parse(document.getElementById(box.dataset.source).textContent).queues : []);
 subscribe("queues", {
+  uids: () => [...queues],
   onMessage(message) {
     for (const row of message.changed ?? []) {
       if (queues.has(row.name)) latest.set(row.name, (row.allocated?.[GPU] ?? 0) / 1000);

@@ -1,5 +1,6 @@
 // The queue tree, live: what changed is added up over the tree again and put into the bars; nothing else moves.
 import { subscribe } from "./live.js";
+import { isChanged, isNew } from "./news.js";
 import { numberWords } from "./words.js";
 
 const holder = document.getElementById("tree-data");
@@ -22,7 +23,15 @@ if (holder) {
 
   subscribe("queues", {
     onMessage(message) {
-      for (const row of message.changed ?? []) if (rows.has(row.name)) rows.set(row.name, row);
+      for (const row of message.changed ?? []) {
+        const before = rows.get(row.name);
+        if (!before) isNew(row.name);
+        else {
+          if (before.state !== row.state || before.parent !== row.parent) isChanged();
+          rows.set(row.name, row);
+        }
+      }
+      if ((message.gone ?? []).some((name) => rows.has(name))) isChanged();
       if (message.changed?.length) draw();
     },
   });

@@ -21,11 +21,11 @@ function all() {
   const { resource, divisor, queues } = JSON.parse(document.getElementById(box.dataset.source).textContent);
   const latest = new Map();
   const take = (row) => queues.includes(row.name) && latest.set(row.name, (row.allocated?.[resource] ?? 0) / divisor);
-  grow(take, () => latest.size && push(latest));
+  grow(queues, take, () => latest.size && push(latest));
 }
 
 function one() {
-  const { unit = "", queue } = box.dataset;
+  const { unit = "" } = box.dataset;
   const source = JSON.parse(document.getElementById(box.dataset.source).textContent);
   const option = () => {
     const names = Object.keys(source.series);
@@ -48,19 +48,22 @@ function one() {
     };
   };
   const drawn = draw(box, option);
-  let latest = null;
+  const latest = new Map(); // the queue's own figures, and of those below it
   const push = () => {
-    if (!latest) return;
+    if (!latest.size) return;
     source.times.push(present());
-    for (const [name, values] of Object.entries(source.series)) values.push((latest[name]?.[source.resource] ?? 0) / source.divisor);
+    for (const [part, values] of Object.entries(source.series)) {
+      values.push([...latest.values()].reduce((sum, row) => sum + (row[part]?.[source.resource] ?? 0), 0) / source.divisor);
+    }
     drawn.update();
   };
-  grow((row) => row.name === queue && (latest = row), push);
+  grow(source.queues, (row) => source.queues.includes(row.name) && latest.set(row.name, row), push);
 }
 
 /** Take in the queues' figures; add a point when they are first known, and one each half minute. */
-function grow(take, push) {
+function grow(queues, take, push) {
   subscribe("queues", {
+    uids: () => queues,
     onMessage(message) {
       (message.changed ?? []).forEach(take);
       if (message.type === "snapshot") push();

@@ -7,7 +7,6 @@ import { numberWords, words } from "./words.js";
 const NAMES_FROM = 520; // px of width from which the bands carry their names; a legend does below
 const NAME_WIDTH = 92;
 const LINE = 15;
-const MOST = 6;
 
 /** Draw the stack that `box` names the source of; the result has `push(latest, asked)`, which adds the present moment. */
 export function stack(box) {
@@ -75,8 +74,8 @@ export function stack(box) {
   /** Add the present moment: `latest` maps queues to what they have, `asked` is what waits. */
   function push(latest, asked) {
     for (const [name, value] of latest) {
-      const shown = Object.keys(source.series).filter(Boolean).length;
-      if (value > 0 && !(name in source.series) && shown < MOST) source.series[name] = source.times.map(() => 0);
+      const key = queueCategory(name) ? name : "";
+      if (value > 0 && !(key in source.series)) source.series[key] = source.times.map(() => 0);
     }
     const rest = [...latest].reduce((sum, [name, value]) => sum + (name in source.series ? 0 : value), 0);
     source.times.push(present());

@@ -37,6 +37,17 @@ export function amountWords(units, resource) {
   return `${numberWords(value)} ${names[step]}`;
 }
 
+/** GPU indices as the server writes them: `0–3,6`. */
+export function runs(indices) {
+  const found = [];
+  for (const index of [...indices].sort((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last && last.at(-1) === index - 1) last.splice(1, 1, index);
+    else found.push([index]);
+  }
+  return found.map((run) => run.join("–")).join(",");
+}
+
 /** The word of a phase; a job whose gang is admitted is "in queue". */
 export function stateWord(phase, mark) {
   return mark === "inqueue" ? words.phases.Inqueue : (words.phases[phase] ?? phase);
