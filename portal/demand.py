@@ -36,6 +36,8 @@ def asked_over_time(user: Any, times: Sequence[datetime]) -> list[float]:
 
     for gpus, made, phase, phase_since, started, finished, deleted in jobs.values_list(*COLUMNS):
         ends = [at for at in (started, finished, deleted) if at]
+        if not ends and phase != JobPhase.PENDING:
+            ends = [phase_since]  # it was let go before it ever ran
         wait(gpus, made, min(ends) if ends else None)
         if phase == JobPhase.PENDING and started and not deleted:
             wait(gpus, max(phase_since, started), None)

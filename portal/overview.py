@@ -18,6 +18,7 @@ from jobs.summary import line
 from portal import attention, demand, figures
 from queues import history as queue_history
 from queues import queries as queue_queries
+from queues.colours import categories
 from queues.models import Queue
 
 GPU = "nvidia.com/gpu"
@@ -34,7 +35,9 @@ def context(user: Any, window: str) -> dict[str, Any]:
     branches = queue_queries.tree(queues, [GPU], queue_queries.capacity())
     leaves = [branch for branch in branches if not branch.parent and branch.queue.name != queue_queries.ROOT]
     names = [branch.queue.name for branch in leaves]
-    history = queue_history.shares_over_time(names, GPU, queue_history.WINDOWS[window], present)
+    named = list(categories(queues))
+    others = [name for name in names if name not in named]
+    history = queue_history.shares_over_time(named, others, GPU, queue_history.WINDOWS[window], present)
     shown = figures.headline(user, fleet)
     return {
         "figures": shown,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import DateTimeField, Subquery
-from django.db.models.fields.json import KeyTransform
+from django.db.models import BigIntegerField, DateTimeField, Subquery, Sum
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from queues.models import QueueSample
@@ -52,42 +53,57 @@ def divisor(resource: str) -> int:
     return 2**30 if resource in ("memory", "ephemeral-storage") else 1 if resource == "pods" else 1000
 
 
-def shares_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime, limit: int = 6) -> History:
-    """What queues had allocated; the `limit` largest by name, the rest together under an empty name."""
-    found = _samples(names, resource, window, now, ("allocated",))
-    peaks = {name: max((at["allocated"] for at in by_time.values()), default=0) for name, by_time in found.items()}
-    largest = sorted((name for name in found if peaks[name]), key=lambda name: (-peaks[name], name))
-    times = sorted({time for by_time in found.values() for time in by_time})
+def shares_over_time(named: Sequence[str], others: Sequence[str], resource: str, window: timedelta, now: datetime) -> History:
+    """What queues had allocated: each of `named` that had any, and all `others` together under an empty name."""
+    instants = _instants(window, now)
+    found = _samples(named, resource, instants, ("allocated",))
+    shown = [name for name in named if any(at["allocated"] for at in found[name].values())]
+    rest = _sums(others, resource, instants) if others else {}
+    times = sorted({*rest, *(time for name in named for time in found[name])})
     series: dict[str, list[int | None]] = {
-        name: [found[name][time]["allocated"] if time in found[name] else None for time in times] for name in largest[:limit]
+        name: [found[name][time]["allocated"] if time in found[name] else None for time in times] for name in shown
     }
-    if rest := largest[limit:]:
-        series[""] = [sum(found[name][time]["allocated"] for name in rest if time in found[name]) for time in times]
+    if any(rest.values()):
+        series[""] = [rest.get(time, 0) for time in times]
     return History(times, series, resource)
+
+
+def most_used(names: Sequence[str], resource: str, window: timedelta, now: datetime, limit: int) -> list[str]:
+    """The queues that had most allocated over the window, at most `limit`; none that had nothing."""
+    rows = QueueSample.objects.filter(queue__in=names, at__in=_instants(window, now)).order_by()
+    used = rows.values("queue").annotate(used=Sum(_units(resource))).filter(used__gt=0).order_by("-used", "queue")
+    return list(used.values_list("queue", flat=True)[:limit])
 
 
 def queue_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime) -> History:
     """The figures of a queue and of those below it together: the scheduler shares out to leaves alone."""
     parts = ("allocated", "inqueue", "deserved", "request")
-    found = _samples(names, resource, window, now, parts).values()
+    found = _samples(names, resource, _instants(window, now), parts).values()
     times = sorted({time for by_time in found for time in by_time})
     together = {part: [sum(at[time][part] for at in found if time in at) for time in times] for part in parts}
     return History(times, together, resource)
 
 
 def _samples(
-    names: Sequence[str], resource: str, window: timedelta, now: datetime, parts: Sequence[str]
-) -> dict[str, dict[datetime, dict[str, int]]]:
-    """The last samples of each of POINTS slots of the window, by queue and instant.
-
-    All queues are sampled at one instant, so the database picks the instants and reads no other rows.
-    """
-    picked = QueueSample.objects.filter(queue__in=names, at__in=_instants(window, now))
+    names: Sequence[str], resource: str, instants: Sequence[datetime], parts: Sequence[str]
+) -> defaultdict[str, dict[datetime, dict[str, int]]]:
+    """Amounts by queue, instant and part. All queues are sampled at one instant, so nothing else is read."""
+    picked = QueueSample.objects.filter(queue__in=names, at__in=instants)
     shown = picked.annotate(**{f"_{part}": KeyTransform(resource, part) for part in parts}).order_by("at")
     found: defaultdict[str, dict[datetime, dict[str, int]]] = defaultdict(dict)
     for queue, at, *values in shown.values_list("queue", "at", *(f"_{part}" for part in parts)):
         found[queue][at] = {part: int(value or 0) for part, value in zip(parts, values, strict=True)}
     return found
+
+
+def _sums(names: Sequence[str], resource: str, instants: Sequence[datetime]) -> dict[datetime, int]:
+    """What queues had allocated together, by instant, added up by the database."""
+    rows = QueueSample.objects.filter(queue__in=names, at__in=instants).order_by()
+    return {at: used or 0 for at, used in rows.values_list("at").annotate(used=Sum(_units(resource)))}
+
+
+def _units(resource: str) -> Cast:
+    return Cast(KeyTextTransform(resource, "allocated"), BigIntegerField())
 
 
 def _instants(window: timedelta, now: datetime) -> list[datetime]:

@@ -16,6 +16,7 @@ from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
 from queues import history, queries, writes
+from queues.colours import categories
 from queues.forms import QueueForm, flatten
 from queues.models import Queue
 from queues.operations import ACTIONS
@@ -35,7 +36,9 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     drawn = chosen if chosen in names else names[0]
     window = _window(request)
     leaves = [row.name for row in queries.leaves(rows)]
-    shares = history.shares_over_time(leaves, drawn, history.WINDOWS[window], runtime.now())
+    named = list(categories(rows))
+    others = [name for name in leaves if name not in named]
+    shares = history.shares_over_time(named, others, drawn, history.WINDOWS[window], runtime.now())
     context = {
         "branches": branches,
         "resources": names,
@@ -78,7 +81,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "resources": names,
         "drawn": drawn,
         "history": shares,
-        "chart": shares.as_json() | {"words": words},
+        "chart": shares.as_json() | {"words": words, "queues": branch.names},
         "words": words,
         "window": window,
         "windows": history.window_words(),
