@@ -1,0 +1,119 @@
+"""preempt: make room within a queue, for a job that starves, by evicting what may give way to it.
+
+First between the jobs of a queue, then between the tasks of one job. Who is evicted is the smallest set that makes the
+whole preemptor fit, and nobody when none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from cluster import objects
+from scheduler.eviction import starving
+from scheduler.eviction.search import NOTHING, Cost, Terms, fewest, level
+from scheduler.eviction.taker import Taker
+from scheduler.framework.registry import action
+from scheduler.framework.statement import Statement
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+_HELD = (TaskStatus.BOUND, TaskStatus.RUNNING)
+_LOWEST = 1 << 31
+
+
+@action
+class Preempt:
+    """The topology-aware variant asks for a victim on every node, and tells nodes apart by Kubernetes's longer list."""
+
+    name: ClassVar[str] = "preempt"
+
+    def __init__(self, arguments: Arguments) -> None:
+        arguments.boolean("predicateErrorCacheEnable", True)  # what is kept of classes here is always exact
+        self._topology_aware = arguments.boolean("enableTopologyAwarePreemption", False)
+        # All nodes are looked at, in one thread, so nothing is sampled; the numbers must make sense all the same.
+        for key, default in (
+            ("topologyAwarePreemptWorkerNum", 16),
+            ("minCandidateNodesPercentage", 10),
+            ("minCandidateNodesAbsolute", 1),
+            ("maxCandidateNodesAbsolute", 100),
+        ):
+            if arguments.integer(key, default) < 0:
+                raise arguments.error(key, "must not be negative")
+
+    def execute(self, ssn: Session) -> None:
+        between, inside = self._terms(ssn, _other_job), self._terms(ssn, _same_job)
+        by_queue = starving.by_queue(ssn)
+        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
+            jobs = [job for job in by_queue[queue.name] if not starving.has_topology(job)]
+            hopeless: set[tuple[TaskClass, int]] = set()
+            for job in jobs:
+                _between_jobs(ssn, between, job, hopeless)
+            for job in jobs:
+                _inside_job(ssn, inside, job)
+
+    def _terms(self, ssn: Session, among: Callable[[TaskInfo, TaskInfo], bool]) -> Terms:
+        return Terms(
+            action=self.name,
+            family="preemptable",
+            offer=ssn.victims.preemptable,
+            may_lose=lambda task, other: among(task, other) and _may_lose(task, other),
+            reason=lambda task: f"preempted: {task.key} needs its room",
+            asks_room=True,
+            cost=_as_kubernetes if self._topology_aware else fewest,
+            bare=not self._topology_aware,
+        )
+
+
+def _between_jobs(ssn: Session, terms: Terms, job: JobInfo, hopeless: set[tuple[TaskClass, int]]) -> None:
+    """Feed one job. `hopeless` remembers what found no place: the next of equal priority and like tasks finds none either."""
+    tasks = starving.waiting_tasks(ssn, job)
+    if tasks and (tasks[0].cls, job.priority) in hopeless:
+        return
+    taker = Taker(ssn, terms, job)
+    if taker.until_fed(tasks):
+        hopeless.clear()
+    elif taker.barren and not job.ready_count():
+        hopeless.add((tasks[0].cls, job.priority))
+
+
+def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
+    """Let the tasks of a job that matter more take the place of those that matter less; the first failure ends it."""
+    taker = Taker(ssn, terms, job)
+    for task in starving.waiting_tasks(ssn, job):
+        statement = Statement(ssn)
+        if not taker.place(statement, task):
+            statement.discard()
+            return
+        starving.commit(ssn, statement, job)
+
+
+def _same_job(task: TaskInfo, other: TaskInfo) -> bool:
+    return other.job is task.job
+
+
+def _other_job(task: TaskInfo, other: TaskInfo) -> bool:
+    job, theirs = task.job, other.job
+    return theirs is not None and job is not None and theirs is not job and theirs.queue == job.queue
+
+
+def _may_lose(task: TaskInfo, other: TaskInfo) -> bool:
+    """Held and preemptable; who asks for nothing does not drive out who asks for something."""
+    return other.status in _HELD and other.preemptable and not (task.cls.best_effort and not other.cls.best_effort)
+
+
+def _as_kubernetes(task: TaskInfo, victims: Sequence[TaskInfo]) -> Cost:
+    """Highest priority, sum of priorities, number, and the latest start of the first started among the highest."""
+    levels = [level(task, victim) for victim in victims]
+    if not levels:
+        return (NOTHING, 0, 0, 0.0)
+    first = min(_started(victim) for victim, each in zip(victims, levels, strict=True) if each == max(levels))
+    return (max(levels), sum(each + _LOWEST for each in levels), len(levels), -first)
+
+
+def _started(task: TaskInfo) -> float:
+    text = (task.pod.get("status") or {}).get("startTime")
+    return objects.parse_time(text) if text else task.creation

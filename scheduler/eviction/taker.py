@@ -1,0 +1,76 @@
+"""One job that takes room from others, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scheduler.eviction import starving
+from scheduler.eviction.search import Plan, Search, Terms, fits, give_back
+from scheduler.framework.statement import Statement
+from scheduler.model.jobs import NO_NODE, JobInfo, TaskClass, TaskInfo
+
+if TYPE_CHECKING:
+    from scheduler.framework.session import Session
+
+
+class Taker:
+    """A job with its searches for nodes, a search for each class of its tasks. `barren`: the first found no place."""
+
+    def __init__(self, ssn: Session, terms: Terms, job: JobInfo, allowed: Callable[[TaskInfo], bool] = lambda task: True) -> None:
+        self._ssn, self._terms, self._job, self._allowed = ssn, terms, job, allowed
+        self._searches: dict[TaskClass, Search] = {}
+        self.barren = False
+
+    def until_fed(self, tasks: list[TaskInfo]) -> bool:
+        """Make room for tasks until the job starves no more; all of it is taken back unless the job can run then.
+
+        Whether the job was given anything.
+        """
+        ssn, job, statement = self._ssn, self._job, Statement(self._ssn)
+        for task in tasks:
+            if not ssn.job_starving(job):
+                break
+            self.place(statement, task)
+        if not statement or not ssn.job_pipelined(job):
+            statement.discard()
+            return False
+        give_back(ssn, statement, self._terms)
+        starving.commit(ssn, statement, job)
+        return True
+
+    def place(self, statement: Statement, task: TaskInfo) -> bool:
+        """Pipeline one task, evicting whom that takes."""
+        ssn, terms = self._ssn, self._terms
+        if not (starving.may_evict(task) and self._allowed(task)) or ssn.pre_predicate(task) is not None:
+            return False
+        plan = self._nominated(task)
+        if plan is None and self._must_wait(task):
+            return False
+        search = self._searches.get(task.cls)
+        if search is None or ssn.evaluator.is_contextual(task):
+            search = self._searches[task.cls] = Search(ssn, terms, task)
+        if plan is None:
+            plan = search.best(task)
+        if plan is None:
+            self.barren |= not statement and len(self._searches) == 1
+            return False
+        plan.carry_out(statement, task)
+        for each in self._searches.values():
+            each.carried_out(plan, task)
+        return True
+
+    def _nominated(self, task: TaskInfo) -> Plan | None:
+        """The node whose victims left for this task already, if it fits there now or once they are gone."""
+        ssn, row = self._ssn, self._ssn.nodes.index.get(task.nominated, NO_NODE)
+        if row == NO_NODE or not fits(ssn, ssn.evaluator.standing(task.cls), task, row, asks_room=self._terms.asks_room):
+            return None
+        return Plan.free(row)
+
+    def _must_wait(self, task: TaskInfo) -> bool:
+        """Whether victims of this very task are still leaving its nominated node: more of them would be too many."""
+        nodes = self._ssn.nodes
+        row = nodes.index.get(task.nominated, NO_NODE)
+        if row == NO_NODE or not self._ssn.evaluator.standing(task.cls).static_ok[row]:
+            return False
+        return any(starving.is_terminating_for(task, other) for other in nodes.tasks[row].values())
