@@ -19,12 +19,13 @@ from cluster.port import Obj, WatchEvent
 from scheduler.conf import Configuration
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
-from scheduler.model import build
+from scheduler.model import build, subjobs
 from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskInfo, TaskStatus
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
 from scheduler.placement.oversize import Oversize
+from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 
 KINDS: tuple[Kind, ...] = (NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, HYPER_NODE, POD_GROUP, POD)
 """What the scheduler watches; on a list this order needs no second look at anything."""
@@ -55,7 +56,7 @@ class SchedulerCache:
         self.tasks: dict[str, TaskInfo] = {}
         self.namespaces: dict[str, Obj] = {}
         self.claims: dict[str, Obj] = {}
-        self.hyper_nodes: dict[str, Obj] = {}
+        self.hyper_nodes = NetworkTree(self.nodes)
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
         self._oversize = Oversize(self.nodes, self.dims)
@@ -70,7 +71,7 @@ class SchedulerCache:
             PRIORITY_CLASS: self._priority_class,
             NAMESPACE: lambda obj, gone: _keep(self.namespaces, objects.name(obj), obj, gone),
             CLAIM: lambda obj, gone: _keep(self.claims, objects.key(obj), obj, gone),
-            HYPER_NODE: lambda obj, gone: _keep(self.hyper_nodes, objects.name(obj), obj, gone),
+            HYPER_NODE: self.hyper_nodes.apply,
         }
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -108,6 +109,8 @@ class SchedulerCache:
             self._drop_group(objects.key(obj))
         elif kind == QUEUE:
             self.queues.pop(objects.name(obj), None)
+        elif kind == HYPER_NODE:
+            self.hyper_nodes.drop(objects.name(obj))
 
     def _widen(self) -> None:
         width = self.dims.width
@@ -280,10 +283,12 @@ class SchedulerCache:
         needs = build.amounts(self.dims, resources, "minResources") if resources is not None else None
         creation, phase = build.created(obj), build.section(obj, "status").get("phase") or "Pending"
         job = self._job(uid)
+        parts = subjobs.read(spec, job, least)
         if job.obj and objects.uid(dict(job.obj)) != objects.uid(obj):
             job.sent = None
         job.obj, job.min_available, job.role_min, job.min_resources, job.creation = obj, least, roles, needs, creation
         job.queue = spec.get("queue") or DEFAULT_QUEUE
+        job.divide(parts)
         job.annotations, job.labels = objects.annotations(obj), objects.labels(obj)
         job.version += 1
         job.phase = phase if job.sent is None else str(job.sent.get("phase"))
@@ -293,6 +298,7 @@ class SchedulerCache:
         job = self.jobs.get(uid)
         if job is not None:
             job.obj, job.min_resources, job.phase, job.sent = {}, None, "Pending", None
+            job.divide(None)
             self._forget_if_empty(job)
 
     def _forget_if_empty(self, job: JobInfo) -> None:
@@ -340,10 +346,23 @@ class SchedulerCache:
             uid, conf, self.dims, self.nodes, jobs, self.queues, now=now, random=random,
             classes=self.classes.count.keys(), claims=self.claims, memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
+            hyper_nodes=self._network(),
         )  # fmt: skip
         ssn.verdicts.update(strays)
         ssn.open()
         return ssn
+
+    def _network(self) -> HyperNodes:
+        """The tree of HyperNodes as of now; what contradicts itself in it is set aside."""
+        if self.hyper_nodes.is_current:
+            return self.hyper_nodes.tree()
+        for name in self.hyper_nodes.aside:
+            self.aside.pop((HYPER_NODE.kind, f"/{name}"), None)
+        tree = self.hyper_nodes.tree()
+        for name, reason in tree.aside.items():
+            found = Aside(HYPER_NODE.kind, f"/{name}", reason)
+            self.aside[found.kind, found.key] = found
+        return tree
 
 
 def _keep(store: dict[str, Obj], key: str, obj: Obj, gone: bool) -> None:

@@ -6,7 +6,7 @@ a ConfigMap as Volcano's chart keeps it, and read back from that or from any YAM
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -61,6 +61,11 @@ class Snapshot:
             items = [document.obj for document in documents.load(text, limit=limit, most=limit)]
         return cls.of(items, conf)
 
+    @staticmethod
+    def holds(kind: Kind) -> bool:
+        """Whether objects of a kind are part of a snapshot."""
+        return kind in _FIELDS
+
     def dump(self) -> bytes:
         """The snapshot as one JSON List of Kubernetes objects."""
         conf: Obj = {
@@ -103,9 +108,11 @@ _FIELDS: dict[Kind, str] = {
 class Offline:
     """Cycles over a snapshot without a cluster: every bind and status is taken as done before the next cycle."""
 
-    def __init__(self, snapshot: Snapshot, *, now: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, snapshot: Snapshot, *, now: float = 0.0, seed: int = 0, scheduler_names: Collection[str] = ("volcano",)
+    ) -> None:
         self.conf = configuration.load(snapshot.conf)
-        self.cache = snapshot.cache()
+        self.cache = snapshot.cache(scheduler_names)
         self.now = now
         self._keeper, self._number = StatusKeeper(), 0
         self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
@@ -136,7 +143,7 @@ class Offline:
             if write.kind == POD_GROUP:
                 job = self.cache.jobs[f"{write.namespace}/{write.name}"]
                 job.sent = None
-                self._modify(POD_GROUP, {**job.obj, "status": write.status})
+                self._modify(POD_GROUP, marked({**job.obj, "status": write.status}, write.annotations))
 
     def _modify(self, kind: Kind, obj: Obj) -> None:
         self.cache.apply(WatchEvent("MODIFIED", kind, obj))
@@ -144,5 +151,11 @@ class Offline:
 
 def bound(pod: Obj, node: str, annotations: dict[str, str]) -> Obj:
     """A copy of a pod as a bind leaves it."""
-    meta = {**pod["metadata"], "annotations": {**(pod["metadata"].get("annotations") or {}), **annotations}}
-    return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": node}}
+    return {**marked(pod, annotations), "spec": {**pod["spec"], "nodeName": node}}
+
+
+def marked(obj: Obj, annotations: Mapping[str, str | None]) -> Obj:
+    """A copy of an object with further annotations, those that are None removed."""
+    found = {**(obj["metadata"].get("annotations") or {}), **annotations}
+    kept = {key: value for key, value in found.items() if value is not None}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}

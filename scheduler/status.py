@@ -15,6 +15,7 @@ from cluster.port import Obj
 from scheduler.framework.explain import Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.topology.places import ANNOTATION as PLACE
 from scheduler.wording import describe
 
 COMPONENT = "basalt-scheduler"
@@ -28,13 +29,14 @@ _SCHEDULED = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskSt
 
 @dataclass(frozen=True, slots=True)
 class StatusWrite:
-    """Merge `status` into the status of one object."""
+    """Merge `status` into the status of one object; set its `annotations`, or remove those that are None."""
 
     kind: Kind
     namespace: str
     name: str
     uid: str
     status: Obj
+    annotations: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -104,7 +106,8 @@ class StatusKeeper:
         changed = _kind_of(verdict) != _kind_of(told.verdict)
         if not changed and ssn.now < told.at + QUIET:
             verdict = told.verdict
-        if told.version == job.version and verdict == told.verdict and job.uid not in ssn.admitted:
+        marks = _place_marks(ssn, job)
+        if told.version == job.version and verdict == told.verdict and job.uid not in ssn.admitted and not marks:
             return
         if verdict != told.verdict:
             writes.verdicts[job.uid], told.verdict, told.at = verdict, verdict, ssn.now
@@ -112,9 +115,9 @@ class StatusKeeper:
         before: Any = job.sent if job.sent is not None else job.obj.get("status") or {}
         status = _group_status(ssn, job, verdict, before)
         job.phase = status["phase"]
-        if _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
+        if marks or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
             job.sent = status
-            writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(dict(job.obj)), status))
+            writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(dict(job.obj)), status, marks))
         if changed or job.phase != (before.get("phase") or "Pending"):
             self._job_event(ssn, job, verdict, before.get("phase") or "", writes)
         self._pods(ssn, job, verdict, told, writes)
@@ -276,6 +279,15 @@ def _scheduled(job: JobInfo) -> int:
     """Tasks that have, or had, a node in the cluster's eyes; those being ended count while they hold it."""
     leaving = [task for task in job.by_status[TaskStatus.RELEASING].values() if task.pod["spec"].get("nodeName")]
     return sum([len(job.by_status[status]) for status in _SCHEDULED], len(leaving))
+
+
+def _place_marks(ssn: Session, job: JobInfo) -> dict[str, str | None]:
+    """How the PodGroup's note of where a gang with a topology is must change; empty when it is right."""
+    if job.parts is None or job.sent is not None:  # what is on its way may bring the note
+        return {}
+    place = ssn.places.of_job.get(job.uid)
+    name = place.name if place is not None else None
+    return {} if job.annotations.get(PLACE) == name else {PLACE: name}
 
 
 def _with(ssn: Session, conditions: list[Obj], new: Obj) -> list[Obj]:

@@ -49,6 +49,10 @@ def describe(verdict: Verdict) -> str:
             return "a scheduling gate holds the pods"
         case Code.NODES_NONE:
             return "there are no nodes"
+        case Code.TOPOLOGY_NO_DOMAIN:
+            return _domains(verdict)
+        case Code.TOPOLOGY_OUTSIDE:
+            return f"its pods run in {verdict.domain}, above the allowed tier {verdict.tier}: the others may go nowhere"
         case Code.RELEASING:
             return "room is kept until pods that are ending have left it"
     return _nodes(verdict)
@@ -65,6 +69,15 @@ def _nodes(verdict: Verdict) -> str:
         return start + (_asks(verdict) if verdict.resource else "no node takes the next one")
     causes = [f"{count} {_cause(cause)}" for cause, count in sorted(verdict.rejected.items())]
     return f"{start}0/{verdict.nodes} nodes are available: {', '.join(causes)}"
+
+
+def _domains(verdict: Verdict) -> str:
+    """The network domain that has most room, and what it lacks."""
+    if not verdict.domain:
+        return f"no network domain of tier {verdict.tier} or below may take it"
+    room = f"{verdict.placeable} of the needed {verdict.needed} pods have room"
+    where = f"in {verdict.domain}, the best domain up to tier {verdict.tier}, with {verdict.nodes} nodes"
+    return f"{room} {where}" + (f"; the next {_asks(verdict)}" if verdict.resource else "")
 
 
 def _cause(cause: str) -> str:

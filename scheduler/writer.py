@@ -61,6 +61,9 @@ class Writer:
 
     def _status(self, write: StatusWrite) -> bool:
         try:
+            if write.annotations:
+                marks = {"metadata": {"uid": write.uid, "annotations": write.annotations}}
+                self._cluster.patch(write.kind, write.name, write.namespace, marks)
             self._cluster.patch_status(write.kind, write.name, write.namespace, write.status, uid=write.uid)
         except ApiError as error:
             _log(f"status of {write.kind.kind} {write.namespace}/{write.name}", error)

@@ -1,26 +1,24 @@
 """allocate: give admitted jobs nodes, all or nothing up to their gang's minimum, then one task a turn.
 
-Network topology has its place in `_Allocation._turn`: a job with a hard topology or sub-groups will be planned hypernode
-by hypernode there. Until then it is placed as a plain gang.
+A gang with a network topology or sub-groups is planned domain by domain (`planning`), any other is filled in at once.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from itertools import islice
+from collections import defaultdict
 from typing import ClassVar
 
+from scheduler.actions.filling import Filler, Target, Tasks
+from scheduler.actions.planning import Planner
 from scheduler.conf import Arguments
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.heap import Heap
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
-from scheduler.placement import ladder, refusals, stepwise
-
-Tasks = deque[TaskInfo]
+from scheduler.placement import refusals
 
 
 @action
@@ -42,8 +40,8 @@ class _Allocation:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.tasks: dict[str, Tasks] = {}
-        self.failed_roles: defaultdict[str, set[str]] = defaultdict(set)
-        self.why: dict[str, Verdict] = {}
+        self.filler = Filler(ssn)
+        self.planner = Planner(ssn, self.filler)
         by_queue: defaultdict[str, list[JobInfo]] = defaultdict(list)
         for job in self._jobs():
             by_queue[job.queue].append(job)
@@ -69,7 +67,11 @@ class _Allocation:
             if not tasks and job.count(TaskStatus.PENDING) and not self.ssn.job_ready(job):
                 self.ssn.refuse(job, Verdict(Stage.GANG, Code.GATED, queue=job.queue, needed=job.min_available))
             if tasks:
-                self.tasks[job.uid] = deque(sorted(tasks, key=self.ssn.task_key))
+                ordered = sorted(tasks, key=self.ssn.task_key)
+                if self.ssn.places.is_planned(job):
+                    self.planner.take(job, ordered)
+                else:
+                    self.tasks[job.uid] = Tasks(ordered)
                 found.append(job)
         self.ssn.considered += len(found)
         return found
@@ -94,104 +96,26 @@ class _Allocation:
                         self.ssn.refuse(job, overused)
                 continue
             job = jobs.pop()
-            if self._turn(job, queue) and self.tasks[job.uid]:
+            if self._turn(job, queue) if job.uid in self.tasks else self.planner.turn(job, queue):
                 jobs.push(job)
             self.queues.push(queue)
 
     def _turn(self, job: JobInfo, queue: QueueInfo) -> bool:
-        """Place tasks until the job is ready; whether what was placed could be committed."""
-        statement = Statement(self.ssn)
-        if self._fill(statement, job, queue, self.tasks[job.uid]) or self.ssn.job_ready(job):
+        """Place tasks until the job is ready; whether it was, and has more to place."""
+        statement, places = Statement(self.ssn), self.ssn.places
+        part = job.parts.sub_jobs.get(job.uid) if job.parts is not None else None
+        before = places.of_sub.get(job.uid)
+        if self.filler.fill(statement, Target(job, queue, part), self.tasks[job.uid]) or self.ssn.job_ready(job):
             statement.commit()
             self.ssn.verdicts.pop(job.uid, None)
-            if job.uid in self.why:
-                self.ssn.leftovers[job.uid] = self.why[job.uid]
-            return True
+            if job.uid in self.filler.why:
+                self.ssn.leftovers[job.uid] = self.filler.why[job.uid]
+            return bool(self.tasks[job.uid])
         placed = job.ready_count() + job.waiting_count() + job.pending_best_effort()
         keeps = self.ssn.job_pipelined(job)
-        self.ssn.refuse(job, refusals.of_gang(job, placed, self.why.get(job.uid), releasing=keeps))
+        self.ssn.refuse(job, refusals.of_gang(job, placed, self.filler.why.get(job.uid), releasing=keeps))
         if not keeps:
             statement.discard()
+            if part is not None:
+                places.put(part, before)
         return False
-
-    def _fill(self, statement: Statement, job: JobInfo, queue: QueueInfo, tasks: Tasks) -> bool:
-        """Tasks in order, equal ones together; ends with True as soon as the job is ready."""
-        failed = self.failed_roles[job.uid]
-        while tasks:
-            first, equal = tasks[0], _leading(tasks)
-            room = self.ssn.room(queue, first.cls)
-            if room <= 0:
-                self._note(job, self._queue_refusal(queue, first))
-                _drop(tasks, equal)
-                continue
-            if first.role in failed:
-                _drop(tasks, equal)
-                continue
-            placed = self._place(statement, job, list(islice(tasks, min(equal, room, self.ssn.lacking(job)))))
-            if placed:
-                _drop(tasks, placed)
-                if self.ssn.job_ready(job):
-                    return True
-                continue
-            tasks.popleft()
-            if first.role:
-                failed.add(first.role)
-            if not job.worth_continuing(failed):
-                break
-        return False
-
-    def _place(self, statement: Statement, job: JobInfo, tasks: list[TaskInfo]) -> int:
-        """Place the first of some equal tasks, as many as one look at the nodes allows; how many. 0: the first fits nowhere."""
-        first = tasks[0]
-        refusal = self.ssn.pre_predicate(first)
-        if refusal is not None:
-            self._note(job, refusal)
-            return 0
-        evaluator = self.ssn.evaluator
-        standing = evaluator.standing(first.cls)
-        refused: dict[str, int] = {}
-        if evaluator.is_contextual(first):
-            row, pipelined, refused = stepwise.choose_one(evaluator, standing, first)
-            rows = [row] if row >= 0 else []
-        else:
-            count = next((i for i, task in enumerate(tasks) if i and self._stands_alone(task)), len(tasks))
-            rows, pipelined = ladder.choose(evaluator, standing, count)
-        if not rows:
-            self._note(job, refusals.of_nodes(evaluator, standing, first, refused))
-            return 0
-        (statement.pipeline if pipelined else statement.allocate)(tasks[: len(rows)], rows)
-        return len(rows)
-
-    def _queue_refusal(self, queue: QueueInfo, task: TaskInfo) -> Verdict | None:
-        """Why the queue takes no more. A queue that may have the whole cluster is not what stops a task: the nodes are."""
-        refusal = self.ssn.room_refusal(queue, task.cls)
-        if refusal is not None and refusal.resource:
-            total = self.ssn.total.values[self.ssn.dims.index[refusal.resource]]
-            if queue.is_open and refusal.limit >= total:
-                evaluator = self.ssn.evaluator
-                return refusals.of_nodes(evaluator, evaluator.standing(task.cls), task, {})
-        return refusal
-
-    def _stands_alone(self, task: TaskInfo) -> bool:
-        """Whether a task must be looked at by itself though its class was just looked at."""
-        return self.ssn.evaluator.is_contextual(task) or self.ssn.pre_predicate(task) is not None
-
-    def _note(self, job: JobInfo, verdict: Verdict | None) -> None:
-        """Keep the first reason for which a task of the job found no place."""
-        if verdict is not None:
-            self.why.setdefault(job.uid, verdict)
-
-
-def _leading(tasks: Tasks) -> int:
-    """How many tasks at the head share class and role with the first."""
-    first, count = tasks[0], 0
-    for task in tasks:
-        if task.cls is not first.cls or task.role != first.role:
-            break
-        count += 1
-    return count
-
-
-def _drop(tasks: Tasks, count: int) -> None:
-    for _ in range(count):
-        tasks.popleft()

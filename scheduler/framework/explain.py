@@ -42,6 +42,8 @@ class Code(StrEnum):
     POD_TOO_LARGE = "pod.too_large"
     RELEASING = "nodes.releasing"
     GATED = "pod.gated"
+    TOPOLOGY_NO_DOMAIN = "topology.no_domain"
+    TOPOLOGY_OUTSIDE = "topology.outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class Verdict:
     """Why one PodGroup waits. Amounts are in the resource's smallest unit; `needed` and `placeable` count pods.
 
     `rejected` counts nodes by cause: `insufficient:<resource>`, `selector`, `affinity`, `taint`, `cordoned`,
-    `not_ready`, `pod_count`, `ports`, `gpu_slots`; `nodes` is how many were looked at.
+    `not_ready`, `pod_count`, `ports`, `gpu_slots`; `nodes` is how many were looked at. Of a network topology, `tier` is
+    the highest that is allowed, `domain` the HyperNode with most room, of which `nodes`, `placeable` and so on tell.
     """
 
     stage: Stage
@@ -64,6 +67,8 @@ class Verdict:
     needed: int = 0
     placeable: int = 0
     nodes: int = 0
+    tier: int = 0
+    domain: str = ""
     rejected: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:

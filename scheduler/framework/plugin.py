@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from scheduler.framework.explain import Verdict
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Floats, Ints, Mask
+from scheduler.model.subjobs import SubJob
+from scheduler.topology.hypernodes import Domain
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
+
+T = TypeVar("T")
 
 MAX_NODE_SCORE = 100
 UNLIMITED = 1 << 62
@@ -93,6 +97,11 @@ VictimTasks = Callable[[Sequence[TaskInfo]], Sequence[TaskInfo]]
 """Running tasks → those that should go though nobody in particular needs their room."""
 VictimQueueKey = Callable[[QueueInfo, QueueInfo], Key]
 """(a victim's queue, the preemptor's queue) → key; victims of the smaller key go first."""
+SubJobKey = Callable[[SubJob], Key]
+DomainScore = Callable[[SubJob, Sequence[Domain]], Sequence[float]]
+"""(part of a gang, network domains) → score of each; larger is better."""
+Gradient = Callable[[T, Domain, bool], list[list[Domain]]]
+"""(gang or part, the domain to stay in, whether room is to be made by evicting) → domains to try, row by row."""
 Handler = Callable[[Event], None]
 
 

@@ -11,6 +11,7 @@ from scheduler.framework.explain import Verdict
 from scheduler.framework.plugin import Answer, Handler, Vote
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
+from scheduler.model.subjobs import SubJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,9 @@ SWITCH_OF: dict[str, str | None] = {
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
     "victim_tasks": "enabledVictim", "victim_queue_order": None,
+    "sub_job_order": "enabledSubJobOrder", "sub_job_ready": "enabledSubJobReady",
+    "sub_job_pipelined": "enabledSubJobPipelined", "hyper_node_order": "enabledHyperNodeOrder",
+    "hyper_node_gradient_job": "enabledHyperNodeGradient", "hyper_node_gradient_sub_job": "enabledHyperNodeGradient",
 }  # fmt: skip
 """Families of functions and the switch that governs each; None: a configured plugin always takes part."""
 
@@ -90,6 +94,14 @@ class Readiness:
 
     check: Callable[[JobInfo], bool]
     lacking: Callable[[JobInfo], int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartReadiness:
+    """The same for a part of a job."""
+
+    check: Callable[[SubJob], bool]
+    lacking: Callable[[SubJob], int] | None
 
 
 class Registrations:
@@ -205,6 +217,31 @@ class Registrations:
     def add_job_starving(self, plugin: str, check: Callable[[JobInfo], bool]) -> None:
         """Whether the job may make others give way."""
         self._add("job_starving", plugin, check)
+
+    # -- parts of gangs, and the domains where these may run -----------------------------------------------------------
+
+    def add_sub_job_order(self, plugin: str, key: api.SubJobKey) -> None:
+        """Order of the parts of a gang."""
+        self._add("sub_job_order", plugin, key)
+
+    def add_sub_job_ready(
+        self, plugin: str, check: Callable[[SubJob], bool], lacking: Callable[[SubJob], int] | None = None
+    ) -> None:
+        """As `add_job_ready`, for a part of a gang that has sub-group policies."""
+        self._add("sub_job_ready", plugin, PartReadiness(check, lacking))
+
+    def add_sub_job_pipelined(self, plugin: str, check: Callable[[SubJob], Vote]) -> None:
+        """As `add_job_pipelined`, for a part of a gang that has sub-group policies."""
+        self._add("sub_job_pipelined", plugin, check)
+
+    def add_hyper_node_order(self, plugin: str, score: api.DomainScore) -> None:
+        """How good each of some network domains is for a part of a gang."""
+        self._add("hyper_node_order", plugin, score)
+
+    def add_hyper_node_gradients(self, plugin: str, job: api.Gradient[JobInfo], sub_job: api.Gradient[SubJob]) -> None:
+        """The domains to try for a gang, and for a part of one, row by row. The first plugin to register is asked."""
+        self._add("hyper_node_gradient_job", plugin, job)
+        self._add("hyper_node_gradient_sub_job", plugin, sub_job)
 
     # -- eviction ------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from cluster import objects
 from scheduler.conf import Configuration, PluginOption
 from scheduler.framework import registry
 from scheduler.framework.explain import Verdict
+from scheduler.framework.parts import PartRules
 from scheduler.framework.plugin import UNLIMITED, Event, Plugin, Vote
 from scheduler.framework.record import QueueShare
 from scheduler.framework.registrations import SWITCH_OF, Registrations
@@ -21,6 +22,8 @@ from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Dimensions
 from scheduler.placement.standing import Evaluator
+from scheduler.topology.hypernodes import HyperNodes
+from scheduler.topology.places import Places
 
 
 class Session(Registrations):
@@ -30,7 +33,8 @@ class Session(Registrations):
     `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
     `namespaces` the labels of each namespace;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
-    that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not.
+    that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
+    `places` are the network domains, and where gangs are in them.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Session(Registrations):
         claims: Mapping[str, Mapping[str, Any]] | None = None,
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         memo: dict[Any, Any] | None = None,
+        hyper_nodes: HyperNodes | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
@@ -56,6 +61,7 @@ class Session(Registrations):
         self.namespaces = namespaces or {}
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
+        self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.leftovers: dict[str, Verdict] = {}
@@ -78,6 +84,7 @@ class Session(Registrations):
             plugin.on_session_open(self)
         self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
         self.evaluator = Evaluator(self)
+        self.parts = PartRules(self)
         self.victims = VictimRules(self)
 
     def bind(self, tasks: Sequence[TaskInfo]) -> None:

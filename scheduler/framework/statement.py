@@ -51,6 +51,10 @@ class Entry:
     cause: Cause | None = None
 
 
+Saved = list[tuple[Step, list[TaskInfo], list[int]]]
+"""Steps of a plan, each with its tasks and their rows."""
+
+
 @dataclass(slots=True, eq=False)
 class Statement:
     """The journal of one plan. Neither committed nor discarded, it holds its reservations until the session ends."""
@@ -117,6 +121,18 @@ class Statement:
         self.ssn.nodes.place(tasks, rows)
         self.entries.append(Entry(step, tasks))
         self.ssn.allocated(_event(tasks))
+
+    # -- plans: what was done, to be undone and done again --------------------------------------------------------------
+
+    def saved(self) -> Saved:
+        """What it placed, to be done again by `replay` after it was discarded."""
+        placed = (entry for entry in self.entries if entry.step is not Step.EVICT)
+        return [(entry.step, entry.tasks, [task.node for task in entry.tasks]) for entry in placed]
+
+    def replay(self, saved: Saved) -> None:
+        """Do again what was saved. The rows must be free as they were then."""
+        for step, tasks, rows in saved:
+            (self.allocate if step is Step.ALLOCATE else self.pipeline)(tasks, rows)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from scheduler.model.resources import CPU, MEMORY, Amounts, Ints, Mask, Rows, po
 
 if TYPE_CHECKING:
     from scheduler.framework.explain import Verdict
+    from scheduler.model.subjobs import Parts, SubJob
 
 NO_NODE = -1
 
@@ -89,7 +90,8 @@ class TaskInfo:
     """One pod. `node` is a row of the NodeTable or NO_NODE; `gpus` are the indices of the whole GPUs that it holds.
 
     `priority` is the order inside a job (pod priority, or its `volcano.sh/task-priority`). `gated`: held by a
-    scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone.
+    scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone;
+    `sub` is its part of a job that has parts.
     """
 
     uid: str
@@ -98,6 +100,7 @@ class TaskInfo:
     cls: TaskClass
     pod: Mapping[str, Any] = field(repr=False)
     job: JobInfo | None = field(default=None, repr=False)
+    sub: SubJob | None = field(default=None, repr=False)
     role: str = ""
     index: int = -1
     priority: int = 1
@@ -130,6 +133,7 @@ class JobInfo:
     cluster; `version` moves with every change of the PodGroup and of its pods; `admitted_at` is when this scheduler let
     it into its queue. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
+    `parts` are the sub-jobs of a gang with sub-group policies or a network topology; None for a plain gang.
     """
 
     uid: str
@@ -154,6 +158,7 @@ class JobInfo:
     allocated: Ints = field(init=False, repr=False)
     requested: Ints = field(init=False, repr=False)
     impossible: Verdict | None = None
+    parts: Parts | None = field(default=None, repr=False)
     _roles: dict[str, list[int]] = field(default_factory=dict, repr=False)
     _pending_best_effort: dict[str, int] = field(default_factory=dict, repr=False)
     _best_effort: int = 0
@@ -173,9 +178,13 @@ class JobInfo:
         self.tasks[task.uid] = task
         self._enter(task, task.status)
         self._book(task.cls, task.status, 1)
+        if self.parts is not None:
+            self.parts.add(task)
 
     def remove(self, task: TaskInfo) -> None:
         """Let a task go; it belongs to no job then."""
+        if self.parts is not None:
+            self.parts.remove(task)
         self._leave(task)
         self._book(task.cls, task.status, -1)
         del self.tasks[task.uid]
@@ -191,6 +200,8 @@ class JobInfo:
             self._leave(task)
             task.status = status
             self._enter(task, status)
+        if self.parts is not None:
+            self.parts.moved(tasks, old)
         # What is neither in nor out of the sums before and after is not touched: every bind passes here twice.
         if held := (status in ALLOCATED_SET) - (old in ALLOCATED_SET):
             self.allocated += cls.request * (held * len(tasks))
@@ -226,6 +237,15 @@ class JobInfo:
             self.allocated += cls.request * times
         if status in _REQUESTED:
             self.requested += cls.request * times
+
+    def divide(self, parts: Parts | None) -> None:
+        """Take other parts over; equal ones stay as they are."""
+        if parts != self.parts:
+            self.parts = parts
+            for task in self.tasks.values():
+                task.sub = None
+                if parts is not None:
+                    parts.add(task)
 
     def widen(self, width: int) -> None:
         """Follow a grown dimension table."""
@@ -296,10 +316,12 @@ class JobInfo:
             return 0
         return sum(counts[status] for status in READY_SET) + counts[TaskStatus.PIPELINED] + counts[TaskStatus.PENDING]
 
-    def worth_continuing(self, failed_roles: Collection[str]) -> bool:
-        """After a task found no node: whether the gang can still come together from its other roles."""
-        if self.min_available >= len(self.tasks):
+    def worth_continuing(self, failed_roles: Collection[str], sub: SubJob | None = None) -> bool:
+        """After a task (of a part, if any) found no node: whether the gang can still come together from the others."""
+        if self.min_available >= len(self.tasks) or (sub is not None and sub.min_available >= len(sub.tasks)):
             return False
+        if self.parts is not None and self.parts.policies:
+            return True
         if self.role_min and not self.role_min_counts():
             pending = TaskStatus.PENDING
             others = sum(counts[pending] for role, counts in self._roles.items() if role not in failed_roles)

@@ -20,13 +20,13 @@ from scheduler.placement.standing import Evaluator, Standing
 _BLOCK = 1024
 
 
-def choose(evaluator: Evaluator, standing: Standing, count: int) -> tuple[list[int], bool]:
-    """Rows for up to `count` tasks of the class, as if placed one by one; and whether they are only pipelined there.
+def choose(evaluator: Evaluator, standing: Standing, count: int, within: Mask | None = None) -> tuple[list[int], bool]:
+    """Rows (of some) for up to `count` tasks of the class, as if placed one by one; and whether only pipelined there.
 
     Fewer than `count` when the group of candidates is used up, or when a node left it and moved the scale of a
     normalised score: place these, then ask again. Empty when there is no candidate at all.
     """
-    candidates, pipelined = standing.candidates()
+    candidates, pipelined = standing.candidates(within)
     scores = standing.scores(candidates)
     if count == 1 or not candidates.any():
         row = int(scores.argmax())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -13,31 +14,37 @@ from scheduler.model.resources import CPU, MEMORY, PODS, Dimensions, Mask
 from scheduler.placement.standing import Evaluator, Standing
 
 
-def of_nodes(evaluator: Evaluator, standing: Standing, task: TaskInfo, refused: dict[str, int]) -> Verdict:
-    """Why no node takes a task: nodes by the first cause that refuses each, and the resource that is short."""
+def of_nodes(
+    evaluator: Evaluator, standing: Standing, task: TaskInfo, refused: dict[str, int], within: Mask | None = None
+) -> Verdict:
+    """Why no node (of some) takes a task: nodes by the first cause that refuses each, and the resource that is short."""
+    if within is not None:
+        verdict = _of_class(evaluator, standing, within)
+        return replace(verdict, task=task.role or task.name, rejected={**verdict.rejected, **refused})
     if standing.refusal is None or standing.refusal_position != evaluator.nodes.position:
         standing.refusal = _of_class(evaluator, standing)
         standing.refusal_position = evaluator.nodes.position
-    verdict: Verdict = standing.refusal
+    verdict = cast(Verdict, standing.refusal)
     if refused:
         verdict = replace(verdict, rejected={**verdict.rejected, **refused})
     return replace(verdict, task=task.role or task.name)
 
 
-def _of_class(evaluator: Evaluator, standing: Standing) -> Verdict:
+def _of_class(evaluator: Evaluator, standing: Standing, within: Mask | None = None) -> Verdict:
     nodes, cls, dims = evaluator.nodes, standing.cls, evaluator.dims
-    if not len(nodes):
+    count = len(nodes) if within is None else int(within.sum())
+    if not count:
         return Verdict(Stage.NODE_FIT, Code.NODES_NONE)
-    counts, passed = evaluator.refused_by_checks(standing)
+    counts, passed = evaluator.refused_by_checks(standing, within)
     if not cls.best_effort:
         verdict = _short(Block(nodes), dims, cls, passed, counts)
         if verdict is not None:
-            return verdict
+            return replace(verdict, nodes=count)
     if cls.gpus:
         slots = int((passed & ~standing.views.idle & ~standing.views.future).sum())
         if slots:
             counts["gpu_slots"] = slots
-    return Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=len(nodes), rejected=counts)
+    return Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=count, rejected=counts)
 
 
 def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: dict[str, int]) -> Verdict | None:

@@ -51,11 +51,12 @@ class Standing:
     refusal: Any = None
     refusal_position: int = -1
 
-    def candidates(self) -> tuple[Mask, bool]:
-        """The first group that has a node: those with room now, else those with room after releases (True)."""
-        if self.views.idle.any():
-            return self.views.idle, False
-        return self.views.future, True
+    def candidates(self, within: Mask | None = None) -> tuple[Mask, bool]:
+        """The first group that has a node (of some): those with room now, else those with room after releases (True)."""
+        idle, future = self.views.idle, self.views.future
+        if within is not None:
+            idle, future = idle & within, future & within
+        return (idle, False) if idle.any() else (future, True)
 
     def scores(self, candidates: Mask) -> Floats:
         """Score by row, normalised parts scaled over the candidates; NEVER where a row is none."""
@@ -194,9 +195,9 @@ class Evaluator:
                 total += item.score(task, at)
         return total
 
-    def refused_by_checks(self, standing: Standing) -> tuple[dict[str, int], Mask]:
-        """Live nodes that separable checks refuse, by the first cause, and the mask of those that pass them all."""
-        whole, ok = Block(self.nodes), self.nodes.live.copy()
+    def refused_by_checks(self, standing: Standing, within: Mask | None = None) -> tuple[dict[str, int], Mask]:
+        """Live nodes (of some) that separable checks refuse, by the first cause, and the mask of those that pass them all."""
+        whole, ok = Block(self.nodes), self.nodes.live.copy() if within is None else self.nodes.live & within
         counts: dict[str, int] = {}
         for check in [*self._static_checks, *self._checks]:
             if _applies(check.applies, standing.cls):

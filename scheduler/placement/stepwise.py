@@ -9,13 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.model.jobs import TaskInfo
+from scheduler.model.resources import Mask
 from scheduler.placement.standing import NEVER, Evaluator, Standing
 
 
-def choose_one(evaluator: Evaluator, standing: Standing, task: TaskInfo) -> tuple[int, bool, dict[str, int]]:
-    """A row (−1: none fits), whether the task is only pipelined there, and how many nodes each contextual cause refused."""
+def choose_one(
+    evaluator: Evaluator, standing: Standing, task: TaskInfo, within: Mask | None = None
+) -> tuple[int, bool, dict[str, int]]:
+    """A row of some (−1: none fits), whether only pipelined there, and how many nodes each contextual cause refused."""
     views = standing.views
     open_ = views.idle | views.future
+    if within is not None:
+        open_ &= within
     refused = evaluator.task_refusals(task, open_)
     idle = views.idle & open_
     pipelined = not idle.any()

@@ -6,6 +6,7 @@ from scheduler.plugins import (
     conformance,
     drf,
     gang,
+    network_topology,
     nodeorder,
     overcommit,
     predicates,
@@ -14,5 +15,15 @@ from scheduler.plugins import (
 )
 
 __all__ = [
-    "binpack", "capacity", "conformance", "drf", "gang", "nodeorder", "overcommit", "predicates", "priority", "proportion",
-]  # fmt: skip
+    "binpack",
+    "capacity",
+    "conformance",
+    "drf",
+    "gang",
+    "network_topology",
+    "nodeorder",
+    "overcommit",
+    "predicates",
+    "priority",
+    "proportion",
+]

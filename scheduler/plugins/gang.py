@@ -9,6 +9,7 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Vote
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.subjobs import SubJob
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -27,8 +28,11 @@ class Gang:
     def on_session_open(self, ssn: Session) -> None:
         ssn.add_job_valid(self.name, lacking)
         ssn.add_job_order(self.name, JobInfo.is_ready)
-        ssn.add_job_ready(self.name, lambda job: job.is_ready() and job.roles_ready(), lacking=_missing)
+        ssn.add_job_ready(self.name, _ready, lacking=_missing)
         ssn.add_job_pipelined(self.name, _pipelined)
+        ssn.add_sub_job_order(self.name, SubJob.is_ready)
+        ssn.add_sub_job_ready(self.name, SubJob.is_ready, lacking=SubJob.missing)
+        ssn.add_sub_job_pipelined(self.name, lambda sub: Vote.PERMIT if sub.is_pipelined() else Vote.REJECT)
         ssn.add_job_starving(self.name, JobInfo.is_starving)
         ssn.add_preemptable(self.name, surplus)
         ssn.add_reclaimable(self.name, surplus)
@@ -44,6 +48,9 @@ def lacking(job: JobInfo) -> Verdict | None:
             found = job.role_valid_count(role)
             if found < least:
                 return _too_few(job, least, found, role)
+    if job.parts is not None and (lacks := job.parts.too_few()) is not None:
+        policy, count = lacks
+        return _too_few(job, policy.least, count, policy.name)
     found = job.valid_count()
     return _too_few(job, job.min_available, found) if found < job.min_available else None
 
@@ -57,8 +64,13 @@ def _missing(job: JobInfo) -> int:
     return job.min_available - job.ready_count() - job.pending_best_effort()
 
 
+def _ready(job: JobInfo) -> bool:
+    return job.is_ready() and job.roles_ready() and (job.parts is None or job.parts.enough())
+
+
 def _pipelined(job: JobInfo) -> Vote:
-    return Vote.PERMIT if job.roles_ready(pipelined=True) and job.is_pipelined() else Vote.REJECT
+    enough = job.parts is None or job.parts.enough(pipelined=True)
+    return Vote.PERMIT if enough and job.roles_ready(pipelined=True) and job.is_pipelined() else Vote.REJECT
 
 
 def surplus(preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:

@@ -25,6 +25,7 @@ class Priority:
     def on_session_open(self, ssn: Session) -> None:
         ssn.add_task_order(self.name, lambda task: -task.priority)
         ssn.add_job_order(self.name, lambda job: -job.priority)
+        ssn.add_sub_job_order(self.name, lambda sub: -sub.priority)
         ssn.add_preemptable(self.name, lower)
         ssn.add_job_starving(self.name, wants_more)
 

@@ -40,11 +40,11 @@ jobs = st.lists(
 )
 
 
-def naive(evaluator, standing, count):
+def naive(evaluator, standing, count, within=None):
     """One pod a time, everything computed again."""
     del count
     fresh = evaluator._fresh(standing.cls)
-    candidates, pipelined = fresh.candidates()
+    candidates, pipelined = fresh.candidates(within)
     if not candidates.any():
         return [], pipelined
     return [int(fresh.scores(candidates).argmax())], pipelined

@@ -1,0 +1,212 @@
+"""Placing a gang domain by domain: a hard or soft network topology, and gangs that are divided into parts.
+
+Every domain of a row is tried in earnest, the best plan of the row is kept, and the next row is looked at only when a row
+has none. A plan is what a statement did, undone and done again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scheduler.actions.filling import Filler, Target, Tasks
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.heap import Heap
+from scheduler.framework.session import Session
+from scheduler.framework.statement import Saved, Statement
+from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.queues import QueueInfo
+from scheduler.model.subjobs import SubJob
+from scheduler.placement import refusals
+from scheduler.topology.hypernodes import Domain
+
+_Queued = dict[str, Tasks]
+"""Tasks to place, by the uid of their part."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """How a gang, or a part of one, would be placed in one domain."""
+
+    domain: Domain
+    score: float
+    steps: Saved
+    left: _Queued
+    places: dict[str, Domain]
+
+
+class Planner:
+    """Plans in one run of allocate; `queued` are the tasks of each planned gang that it has not placed yet."""
+
+    def __init__(self, ssn: Session, filler: Filler) -> None:
+        self._ssn, self._filler = ssn, filler
+        self._queued: dict[str, _Queued] = {}
+
+    def take(self, job: JobInfo, tasks: list[TaskInfo]) -> None:
+        """Take a gang's tasks, in their order, to be placed."""
+        queued = self._queued[job.uid] = {}
+        for task in tasks:
+            assert task.sub is not None
+            queued.setdefault(task.sub.uid, Tasks()).append(task)
+
+    def turn(self, job: JobInfo, queue: QueueInfo) -> bool:
+        """Place a gang until it is ready; whether it was, and has more to place."""
+        ssn = self._ssn
+        plan = self._plan_job(job, queue)
+        if plan is None:
+            if not ssn.job_ready(job):
+                ssn.refuse(job, self._refusal(job, queue))
+            return False
+        statement = Statement(ssn)
+        statement.replay(plan.steps)
+        if not ssn.job_ready(job):
+            placed = job.ready_count() + job.waiting_count()
+            ssn.refuse(job, refusals.of_gang(job, placed, self._filler.why.get(job.uid), releasing=True))
+            return False
+        statement.commit()
+        ssn.places.of_sub.update(plan.places)
+        ssn.places.keep(job, plan.domain)
+        ssn.verdicts.pop(job.uid, None)
+        self._queued[job.uid] = plan.left
+        if job.uid in self._filler.why:
+            ssn.leftovers[job.uid] = self._filler.why[job.uid]
+        return any(plan.left.values())
+
+    # -- gangs ---------------------------------------------------------------------------------------------------------
+
+    def _plan_job(self, job: JobInfo, queue: QueueInfo) -> _Plan | None:
+        for row in self._ssn.parts.domains_for_job(job, self._ssn.places.tree.top):
+            plans = [plan for domain in row if (plan := self._try_job(job, queue, domain)) is not None]
+            if plans:
+                return max(plans, key=lambda plan: plan.score)
+        return None
+
+    def _try_job(self, job: JobInfo, queue: QueueInfo, domain: Domain) -> _Plan | None:
+        """Place the parts of a gang in a domain, the required ones first, and undo it; the plan if it would do."""
+        ssn = self._ssn
+        assert job.parts is not None
+        left = {uid: Tasks(tasks) for uid, tasks in self._queued[job.uid].items()}
+        subs = sorted((job.parts.sub_jobs[uid] for uid, tasks in left.items() if tasks), key=ssn.parts.key)
+        required = ssn.parts.required(subs, job)
+        ahead = Heap(lambda sub: (sub.uid not in required, ssn.parts.key(sub)), subs)
+        before, score = dict(ssn.places.of_sub), 0.0
+        statement = Statement(ssn)
+        while ahead:
+            sub = ahead.pop()
+            plan = self._plan_part(Target(job, queue, sub, domain), left[sub.uid])
+            if plan is None:
+                del left[sub.uid]
+                continue
+            statement.replay(plan.steps)
+            ssn.places.put(sub, plan.domain)
+            left[sub.uid], score = plan.left[sub.uid], score + plan.score
+            if left[sub.uid]:
+                ahead.push(sub)
+            if ssn.job_ready(job):
+                break
+        found = None
+        if statement and (ssn.job_ready(job) or ssn.job_pipelined(job)):
+            places = {uid: place for uid, place in ssn.places.of_sub.items() if uid in job.parts.sub_jobs}
+            found = _Plan(domain, score, statement.saved(), left, places)
+        statement.discard()
+        ssn.places.of_sub = before
+        return found
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _plan_part(self, target: Target, tasks: Tasks) -> _Plan | None:
+        ssn = self._ssn
+        assert target.part is not None
+        assert target.within is not None
+        for row in ssn.parts.domains_for_sub_job(target.part, target.within):
+            plans = [plan for domain in row if (plan := self._try_part(target, domain, tasks)) is not None]
+            if plans:
+                scores = ssn.parts.scores(target.part, [plan.domain for plan in plans])
+                score, best = max(zip(scores, range(len(plans)), strict=True), key=lambda pair: (pair[0], -pair[1]))
+                chosen = plans[best]
+                place = ssn.places.tree.common(ssn.places.of_sub.get(target.uid), chosen.domain)
+                assert place is not None
+                return replace(chosen, score=score, domain=place)
+        return None
+
+    def _try_part(self, target: Target, domain: Domain, tasks: Tasks) -> _Plan | None:
+        ssn, part = self._ssn, target.part
+        assert part is not None
+        before = ssn.places.of_sub.get(part.uid)
+        target = replace(target, within=domain)
+        self._filler.forget(target)
+        left, statement = Tasks(tasks), Statement(ssn)
+        self._filler.fill(statement, target, left)
+        found = None
+        if statement and (ssn.parts.ready(part) or ssn.parts.pipelined(part)):
+            found = _Plan(domain, 0.0, statement.saved(), {part.uid: left}, {})
+        statement.discard()
+        ssn.places.put(part, before)
+        return found
+
+    # -- why not -------------------------------------------------------------------------------------------------------
+
+    def _refusal(self, job: JobInfo, queue: QueueInfo) -> Verdict:
+        """What holds a gang without a plan: the domains that it may use, or, where it may use all, the nodes."""
+        tree, why = self._ssn.places.tree, self._filler.why.get(job.uid)
+        if why is not None and why.stage is Stage.QUEUE_LIMIT:
+            return refusals.of_gang(job, job.ready_count(), why, releasing=False)
+        limit = self._ssn.places.job_limit(job)
+        if limit is not None and limit < tree.top.tier:
+            tasks = [task for part in self._queued[job.uid].values() for task in part]
+            return self._of_domains(Target(job, queue), tasks, limit, self._ssn.places.of_job.get(job.uid))
+        for sub in self._waiting(job):
+            limit = self._ssn.places.sub_limit(sub)
+            if limit is not None and limit < tree.top.tier:
+                held = self._ssn.places.of_sub.get(sub.uid)
+                return self._of_domains(Target(job, queue, sub), list(self._queued[job.uid][sub.uid]), limit, held)
+        placed, why = self._room_in(Target(job, queue, within=tree.top), list(job.pending()))
+        return refusals.of_gang(job, placed + job.ready_count(), why, releasing=False)
+
+    def _waiting(self, job: JobInfo) -> list[SubJob]:
+        assert job.parts is not None
+        subs = [job.parts.sub_jobs[uid] for uid, tasks in self._queued[job.uid].items() if tasks]
+        return sorted((sub for sub in subs if not self._ssn.parts.ready(sub)), key=self._ssn.parts.key)
+
+    def _of_domains(self, target: Target, tasks: list[TaskInfo], limit: int, held: Domain | None) -> Verdict:
+        """How many of the needed pods have room in the best of the widest domains that are allowed."""
+        job, part = target.job, target.part
+        ready, needed = (job.ready_count(), job.min_available) if part is None else (part.ready_count(), part.min_available)
+        none = Verdict(Stage.TOPOLOGY, Code.TOPOLOGY_NO_DOMAIN, queue=job.queue, needed=needed, placeable=ready, tier=limit)
+        if held is not None and held.tier > limit:
+            return replace(none, code=Code.TOPOLOGY_OUTSIDE, domain=held.name)
+        best = max(self._widest(limit, held), key=lambda domain: self._estimate(tasks[0], domain), default=None)
+        if best is None:
+            return none
+        placed, why = self._room_in(replace(target, within=best), tasks)
+        if placed + ready >= needed:  # the minimum has room, and the domain was passed over since the whole has not
+            needed, placed, why = len(tasks) + ready, min(self._estimate(tasks[0], best), len(tasks) - 1), None
+        return replace(
+            why or none, stage=Stage.TOPOLOGY, code=none.code, queue=job.queue, needed=needed, tier=limit,
+            placeable=min(placed + ready, needed), domain=best.name, nodes=len(best.rows),
+        )  # fmt: skip
+
+    def _widest(self, limit: int, held: Domain | None) -> list[Domain]:
+        """The largest domains up to a tier; of a gang that runs in part, the one around it."""
+        domains = self._ssn.places.tree.domains if held is None else list(held.ancestors())
+        return [d for d in domains if d.tier <= limit and (d.parent is None or d.parent.tier > limit)]
+
+    def _estimate(self, task: TaskInfo, domain: Domain) -> int:
+        """How many tasks like this one the domain's nodes have room for."""
+        nodes, cls = self._ssn.nodes, task.cls
+        rows = domain.rows[self._ssn.evaluator.standing(cls).static_ok[domain.rows]]
+        asked = cls.compared[cls.request[cls.compared] > 0]
+        free = (nodes.allocatable - nodes.used)[np.ix_(rows, asked)]
+        return int(np.maximum((free // cls.request[asked]).min(axis=1), 0).sum()) if len(asked) else len(rows)
+
+    def _room_in(self, target: Target, tasks: list[TaskInfo]) -> tuple[int, Verdict | None]:
+        """How many tasks find room in a domain, tried and undone, and why the next does not."""
+        before = dict(self._ssn.places.of_sub)
+        self._filler.forget(target)
+        statement = Statement(self._ssn)
+        self._filler.fill(statement, target, Tasks(sorted(tasks, key=self._ssn.task_key)))
+        placed = sum(len(entry.tasks) for entry in statement.entries)
+        statement.discard()
+        self._ssn.places.of_sub = before
+        return placed, self._filler.why.get(target.job.uid)
