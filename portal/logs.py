@@ -15,6 +15,13 @@ _SHARED = [
 ]
 
 
+def _without_trace(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """A refused request (4xx) is the client's matter: its line says enough without our stack."""
+    if event.get("logger") == "django.request" and event.get("level") == "warning":
+        event.pop("exc_info", None)
+    return event
+
+
 def config(level: str) -> dict[str, Any]:
     """Django's LOGGING for a level's name; also sets up structlog itself.
 
@@ -31,7 +38,7 @@ def config(level: str) -> dict[str, Any]:
     renderer = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
-        "foreign_pre_chain": _SHARED,
+        "foreign_pre_chain": [*_SHARED, _without_trace],
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             *([] if sys.stderr.isatty() else [structlog.processors.format_exc_info]),
