@@ -62,6 +62,8 @@ def run_cycle(
             record.actions[name] = (perf_counter() - start) * 1000
         ssn.close()
         writes = keeper.close(ssn)
+        kept = [task for statement in ssn.statements.values() for task in statement.pipelined()]
+        record.pipelined = {task.key: ssn.nodes.names[task.node] for task in kept}
     except BaseException:
         ssn.undo()
         _take_back(cache, ssn)

@@ -49,7 +49,10 @@ class EvictionRecord:
 
 @dataclass(slots=True)
 class CycleRecord:
-    """One cycle. `verdicts` holds only PodGroups (`namespace/name`) whose verdict changed; None: no longer waiting."""
+    """One cycle. `verdicts` holds only PodGroups (`namespace/name`) whose verdict changed; None: no longer waiting.
+
+    `pipelined`: pods for which room is kept that others are still releasing, and the nodes where.
+    """
 
     number: int
     at: float
@@ -61,3 +64,4 @@ class CycleRecord:
     verdicts: dict[str, Verdict | None] = field(default_factory=dict)
     queues: dict[str, QueueShare] = field(default_factory=dict)
     evictions: list[EvictionRecord] = field(default_factory=list)
+    pipelined: dict[str, str] = field(default_factory=dict)

@@ -276,6 +276,17 @@ def test_a_restless_cluster_is_told(monkeypatch):
     assert "not quiet after 1 cycles" in seen(f"- {SUBMIT}\n- schedule: until-quiet", "- running: {a: 2}")
 
 
+def test_the_documentations_example_passes():
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    example = page[page.index("    - id:") : page.index("\n\nA line is printed")]
+    assert [play(case).seen for case in load(textwrap.dedent(example))] == [[]]
+
+
+def test_the_documentation_has_every_word():
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text()
+    assert [word for word in {**words.STEPS, **words.EXPECT} if f"`{word}`" not in page] == []
+
+
 # --- pages --------------------------------------------------------------------------------------------------------
 
 

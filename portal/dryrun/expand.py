@@ -1,0 +1,100 @@
+"""What the controllers would add to files of objects: PodGroups and pods of Jobs, PodGroups of plain pods."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from cluster import objects
+from cluster.kinds import JOB, POD, POD_GROUP, Kind
+from cluster.port import Obj
+from jobs import keys
+from jobs.admission import priority_of
+from jobs.choices import JobPhase
+from jobs.groups import bare_group_name, build_bare_group, build_group
+from jobs.plugins import plugins_of
+from jobs.pods import build_pod
+from jobs.roles import FINISHED, PodTable, phase_of, released
+from portal.dryrun.reading import Files, Reading, made_up_uid
+
+
+class Controllers:
+    """Makes what is missing, with the controllers' own builders. `made` counts pods by name, for those made again."""
+
+    def __init__(self, files: Files, scheduler_names: Iterable[str]) -> None:
+        self._reading, self._ours = Reading(files), frozenset(scheduler_names)
+        self._jobs = [job for job in files.of(JOB) if not _is_over(job)]
+        self._made: defaultdict[str, int] = defaultdict(int)
+
+    def groups(self, files: Files) -> Iterator[tuple[Kind, Obj]]:
+        """The PodGroups that are missing. A plain pod is marked with the one it gets."""
+        there = {objects.key(group) for group in files.of(POD_GROUP)}
+        owned = {owner["uid"] for group in files.of(POD_GROUP) if (owner := objects.owner(group))}
+        table = _tables(files.of(POD))
+        for job in self._jobs:
+            if objects.uid(job) not in owned and f"{objects.namespace(job)}/{keys.group_name(job)}" not in there:
+                group = build_group(job, released(job, table[objects.key(job)]), self._priority)
+                yield POD_GROUP, self._completed(group, job)
+        for pod in files.of(POD):
+            if pod["spec"].get("schedulerName") not in self._ours or objects.annotations(pod).get(keys.GROUP_NAME):
+                continue
+            pod["metadata"]["annotations"] = {**objects.annotations(pod), keys.GROUP_NAME: bare_group_name(pod)}
+            key = f"{objects.namespace(pod)}/{bare_group_name(pod)}"
+            if key not in there and phase_of(pod) not in FINISHED:
+                there.add(key)
+                group = build_bare_group(pod)
+                group["spec"].setdefault("queue", "default")
+                yield POD_GROUP, self._completed(group, pod)
+
+    def pods(self, there: Iterable[Obj]) -> Iterator[tuple[Kind, Obj]]:
+        """The pods that Jobs lack beside those that are there."""
+        tables = _tables(there)
+        for job in self._jobs:
+            table = tables[objects.key(job)]
+            for task in released(job, table):
+                known = table.role(task["name"])
+                for index in range(int(task.get("replicas") or 0)):
+                    if keys.pod_name(objects.name(job), task["name"], index) not in known:
+                        yield POD, self._pod(job, task, index)
+
+    def bound_for(self, pod: Obj) -> Obj:
+        """The pod with the number that admission would have given it for its priority class."""
+        spec = pod["spec"]
+        if spec.get("priority") is None:
+            found = priority_of(str(spec.get("priorityClassName") or ""), self._reading)
+            if found is not None:
+                spec["priority"] = found
+        return pod
+
+    def _pod(self, job: Obj, task: Obj, index: int) -> Obj:
+        pod = build_pod(job, task, index)
+        for plugin in plugins_of(job):
+            plugin.on_pod_create(pod, job)
+        return self.bound_for(self._completed(pod, job))
+
+    def _completed(self, obj: Obj, owner: Obj) -> Obj:
+        """What an API server would have added."""
+        key = f"{obj['kind']}/{objects.key(obj)}"
+        self._made[key] += 1
+        obj["metadata"]["uid"] = made_up_uid(key, str(self._made[key]))
+        obj["metadata"]["creationTimestamp"] = owner["metadata"]["creationTimestamp"]
+        obj.setdefault("status", {"phase": "Pending"})
+        return obj
+
+    def _priority(self, name: str) -> int:
+        return priority_of(name, self._reading) or 0
+
+
+def _is_over(job: Obj) -> bool:
+    phase = (job["status"].get("state") or {}).get("phase") or ""
+    return phase in JobPhase.values and JobPhase(phase).is_final
+
+
+def _tables(pods: Iterable[Obj]) -> defaultdict[str, PodTable]:
+    """Pods by the job that they say made them."""
+    by_job: defaultdict[str, list[Obj]] = defaultdict(list)
+    for pod in pods:
+        name = objects.labels(pod).get(keys.JOB_NAME)
+        if name:
+            by_job[f"{objects.namespace(pod)}/{name}"].append(pod)
+    return defaultdict(PodTable, {key: PodTable.of(found) for key, found in by_job.items()})
