@@ -10,7 +10,7 @@ from django.db.models import Model
 
 def store_alias() -> str:
     """The database of the embedded store: one of its own on SQLite, `default` where DATABASE_URL names one."""
-    return str(getattr(settings, "STORE_DATABASE", "cluster"))
+    return str(settings.STORE_DATABASE)
 
 
 class StoreRouter:

@@ -25,7 +25,12 @@ from portal import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("BASALT_DATA", BASE_DIR / "var"))
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # databases hold password hashes and Secrets
+
+
+def _listed(name: str, default: str) -> list[str]:
+    """A setting of several words, by commas; spaces around them do not count."""
+    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
 
 
 def _secret_key() -> str:
@@ -45,7 +50,7 @@ def _secret_key() -> str:
 SECRET_KEY = _secret_key()
 DEBUG = os.environ.get("BASALT_DEBUG") == "1"
 HTTPS = os.environ.get("BASALT_HTTPS") == "1"
-ALLOWED_HOSTS = os.environ.get("BASALT_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+ALLOWED_HOSTS = _listed("BASALT_HOSTS", "localhost,127.0.0.1,[::1]")
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
@@ -100,7 +105,7 @@ def _database(name: str) -> dict[str, object]:
 # The embedded store writes to a SQLite file of its own, so that no page's transaction ever makes a cluster write wait.
 DATABASES = {"default": _database("basalt")}
 STORE_DATABASE = "default"
-if "DATABASE_URL" not in os.environ:
+if not os.environ.get("DATABASE_URL"):
     DATABASES["cluster"] = _database("cluster")
     STORE_DATABASE = "cluster"
 DATABASE_ROUTERS = ["cluster.routers.StoreRouter"]
@@ -167,12 +172,12 @@ AXES_LOCKOUT_CALLABLE = "portal.lockout.locked_out"
 CSRF_FAILURE_VIEW = "portal.views.csrf_failure"
 
 # Cookies that scripts cannot read; over https only, where https is served.
-SESSION_COOKIE_HTTPONLY = True
-CSRF_COOKIE_HTTPONLY = False  # the pages' own scripts send the token back in a header
+SESSION_COOKIE_HTTPONLY = True  # not so the CSRF cookie: the pages' own scripts send its token back in a header
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 if HTTPS:
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # whoever probes the process does so behind the proxy, in plain http
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
 SECURE_REFERRER_POLICY = "same-origin"
@@ -197,9 +202,9 @@ CONTENT_SECURITY_POLICY = {
 }
 
 ASGI_APPLICATION = "portal.asgi.application"
-if "REDIS_URL" in os.environ:
+if _redis := os.environ.get("REDIS_URL"):
     # The layer waits for messages in calls of five seconds, which the client's own time-out must not cut short.
-    _host = {"address": os.environ["REDIS_URL"], "socket_timeout": 30}
+    _host = {"address": _redis, "socket_timeout": 30}
     _layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [_host]}}
 else:
     _layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
@@ -287,4 +292,4 @@ SPECTACULAR_SETTINGS = {
 LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
 BASALT_POLICY = "portal.policy.StaffPolicy"
-BASALT_SCHEDULER_NAMES = os.environ.get("BASALT_SCHEDULER_NAMES", "volcano,basalt").split(",")
+BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
