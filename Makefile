@@ -35,7 +35,7 @@ node_modules/.installed: package-lock.json
 
 # Babel compiles the translations, so that no gettext is needed on the machine.
 $(VENV)/.translated: $(wildcard locale/*/LC_MESSAGES/*.po) $(VENV)/.installed
-	@for catalog in $(wildcard locale/*/LC_MESSAGES/*.po); do $(BIN)/pybabel --quiet compile --use-fuzzy -i $$catalog -o $${catalog%.po}.mo || exit 1; done
+	@for catalog in $(wildcard locale/*/LC_MESSAGES/*.po); do $(BIN)/pybabel --quiet compile -i $$catalog -o $${catalog%.po}.mo || exit 1; done
 	touch $@
 
 check: install $(VENV)/.installed-dev
