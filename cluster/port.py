@@ -4,7 +4,7 @@ Objects are plain Kubernetes-shaped dicts (`Obj`). What a verb returns belongs t
 implementation may hand out its own copy, so whoever wants to change an object copies it first. Every verb is safe
 to call from any thread. Refusals are `cluster.errors.ApiError`.
 
-Two implementations keep these promises and pass one test suite: `cluster.embedded` and `cluster.kubernetes`.
+An implementation keeps these promises when it passes `tests/cluster/port_suite.py`, as `cluster.embedded` does.
 """
 
 from __future__ import annotations
