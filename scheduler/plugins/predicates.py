@@ -161,8 +161,10 @@ def has_free_ports(cls: TaskClass, at: Block) -> Mask:
 def _clash(wanted: Sequence[HostPort], taken: Mapping[HostPort, int]) -> bool:
     for protocol, address, port in wanted:
         for (other_protocol, other_address, other_port), holders in taken.items():
-            if holders > 0 and (protocol, port) == (other_protocol, other_port) and (
-                address == other_address or _ANY_ADDRESS in (address, other_address)
+            if (
+                holders > 0
+                and (protocol, port) == (other_protocol, other_port)
+                and (address == other_address or _ANY_ADDRESS in (address, other_address))
             ):
                 return True
     return False
