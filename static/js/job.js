@@ -106,6 +106,14 @@ function showNote() {
   if (note) note.hidden = page.querySelector("[data-why-panel]").childElementCount > 0 || !note.textContent.trim();
 }
 
+const known = { pods: new Set(), events: new Set() };
+
+/** The tabs say how many there are. */
+function count(part, rows) {
+  rows.forEach((row) => known[part].add(row.uid));
+  page.querySelector(`[data-tab-count="${part}"]`).textContent = numberWords(known[part].size);
+}
+
 function patchActions(row) {
   page.querySelectorAll("[data-phases]").forEach((action) => {
     action.hidden = !action.dataset.phases.split(" ").includes(row.phase);
@@ -126,6 +134,7 @@ subscribe(`job:${page.dataset.uid}`, {
     for (const { html } of message.why ?? []) patchWhy(html[language] ?? html.en);
     patchPods(message.pods ?? []);
     patchEvents(message.events ?? []);
+    for (const part of ["pods", "events"]) if (message[part]) count(part, message[part]);
     append(message.changes ?? []);
     if ((message.gone ?? []).includes(page.dataset.uid)) page.querySelector("[data-gone]").hidden = false;
   },

@@ -109,6 +109,13 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     expect(page.locator('[data-sum="short"]')).to_have_text("1")
     expect(page.locator(".ba-gang .no")).to_have_count(1)
 
+    limit = make.verdict(stage="queue_limit", code="queue.capability", asked=8000, free=0, limit=16_000, short=8000, placeable=0)
+    change(job, verdict=limit, verdict_stage="queue_limit")
+    expect(page.locator("[data-why]")).to_have_attribute("data-why", "queue.capability")
+    expect(page.locator("[data-why] [aria-current=step]")).to_have_text("Queue limit")
+    expect(page.locator("[data-why] .say")).to_contain_text("may use 16 H100 at most")
+    expect(page.locator("[data-note]")).to_be_hidden()
+
     for pod in pods:
         pod.phase, pod.node, pod.gpus = "Running", "n-001", [0, 1]
         pod.save()
@@ -121,6 +128,8 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     expect(page.locator(".ba-pod [data-node]").first).to_have_text("n-001")
     expect(page.locator("[data-lane=job] .tl-bar")).to_have_count(2)
     expect(page.locator("[data-events]")).to_contain_text("all <b>pods</b> run")
+    expect(page.locator("[data-tab-count=events]")).to_have_text("1")
+    expect(page.locator("[data-tab-count=pods]")).to_have_text("2")
     expect(page.get_by_role("button", name="Suspend")).to_be_visible()
 
     end = make.now()
