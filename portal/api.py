@@ -28,6 +28,7 @@ from cluster.rest.idempotency import once
 from cluster.rest.views import Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
 from portal.apply import apply
+from portal.ledger import urlpatterns as ledger_urls
 from queues.api import urlpatterns as queues_urls
 
 
@@ -148,6 +149,7 @@ v1 = [
     *route("auth/logout", Logout, "token-logout"),
     *route("auth/logout-all", LogoutAll, "token-logout-all"),
     *route("apply", Apply, "apply"),
+    *ledger_urls,
     *cluster_urls,
     *queues_urls,
     *jobs_urls,

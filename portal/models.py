@@ -1,4 +1,4 @@
-"""What the portal alone knows: where the scheduler's cycles went."""
+"""What the portal alone knows: where the scheduler's cycles went, and who had to give way in them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,35 @@ class Cycle(models.Model):
 
     def __str__(self) -> str:
         return f"cycle {self.number}"
+
+
+class Eviction(models.Model):
+    """One pod that the scheduler evicted. Jobs are PodGroups as `namespace/name`; `freed` in smallest units.
+
+    `victim_job_uid` and `preemptor_uid` are the jobs' own, empty for bare pods. `proved`: no smaller set of victims would
+    have done; else none of them could be spared.
+    """
+
+    at = models.DateTimeField(db_index=True)
+    cycle = models.BigIntegerField()
+    action = models.CharField(max_length=32)
+    rule = models.CharField(max_length=253, help_text="plugins that allowed it")
+    reason = models.TextField()
+    node = models.CharField(max_length=253)
+    victim = models.CharField(max_length=512, help_text="pod, as namespace/name")
+    victim_uid = models.CharField(max_length=64)
+    victim_job = models.CharField(max_length=512)
+    victim_job_uid = models.CharField(max_length=64, blank=True, db_index=True)
+    victim_queue = models.CharField(max_length=253)
+    preemptor = models.CharField(max_length=512, blank=True)
+    preemptor_uid = models.CharField(max_length=64, blank=True, db_index=True)
+    preemptor_pod = models.CharField(max_length=512, blank=True)
+    preemptor_queue = models.CharField(max_length=253, blank=True)
+    freed = models.JSONField(default=dict)
+    proved = models.BooleanField(default=False)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.victim} evicted by {self.action}"

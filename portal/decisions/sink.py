@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from cluster.projection import notify, writing
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
-from portal.models import Cycle
+from portal.models import Cycle, Eviction
 from queues.projection import set_shares
 from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 IDLE = timedelta(seconds=10)
 KEEP = 5000
 """Rows of cycles that are kept."""
+KEEP_EVICTIONS = 50_000
+"""Rows of the eviction ledger that are kept."""
 PAUSE = 0.25
 """Wall seconds between two writes, so that a fast scheduler is written in bulk."""
 
@@ -90,7 +92,9 @@ class Sink:
                 self._written = columns
             if records:
                 self._sampler.offer(columns, _at(records[-1]))
-            self._write_cycles(records)
+            with transaction.atomic():
+                self._write_evictions(records)
+                self._write_cycles(records)
         except DatabaseError:
             with self._lock:
                 self._records = records + self._records
@@ -113,6 +117,27 @@ class Sink:
             Job.objects.bulk_update(changed, ["verdict", "verdict_stage"], batch_size=500)
             notify("jobs", (job.uid for job in changed))
         return {key: verdict for key, verdict in verdicts.items() if verdict is not None and key not in owners}
+
+    def _write_evictions(self, records: list[CycleRecord]) -> None:
+        """Rows of the ledger."""
+        found = [(record, each) for record in records for each in record.evictions]
+        if not found:
+            return
+        jobs = _owners({each.victim_job for _, each in found} | {each.preemptor for _, each in found})
+        rows = [
+            Eviction(
+                at=_at(record),
+                cycle=record.number,
+                victim_job_uid=jobs.get(each.victim_job, ""),
+                preemptor_uid=jobs.get(each.preemptor, ""),
+                **asdict(each),
+            )
+            for record, each in found
+        ]
+        Eviction.objects.bulk_create(rows, batch_size=500)
+        oldest = Eviction.objects.order_by("-id").values_list("id", flat=True)[KEEP_EVICTIONS : KEEP_EVICTIONS + 1]
+        if oldest:
+            Eviction.objects.filter(id__lte=oldest[0]).delete()
 
     def _write_cycles(self, records: list[CycleRecord]) -> None:
         kept = []

@@ -1,16 +1,17 @@
 """What the scheduler decides reaches jobs, cycles and queues; idle cycles do not fill the database."""
 
 import pytest
+from django.db import DatabaseError
 
 from cluster.projection import Batch
 from jobs.models import Job
 from jobs.projection import project_jobs, project_pod_groups
 from portal.decisions import Sink
-from portal.models import Cycle
+from portal.models import Cycle, Eviction
 from queues.models import Queue, QueueSample
 from queues.projection import project as project_queues
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.framework.record import CycleRecord, QueueShare
+from scheduler.framework.record import CycleRecord, EvictionRecord, QueueShare
 from tests.portal import objects as make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.services]
@@ -82,3 +83,34 @@ def test_shares_are_written_when_they_change_and_sampled_every_ten_seconds(sink)
     row = Queue.objects.get()
     assert (row.share, row.share_allocated, row.share_request) == (0.5, {"cpu": 1000}, {"cpu": 3000})
     assert [sample.allocated for sample in QueueSample.objects.all()] == [{"cpu": 1000}] * 3
+
+
+EVICTED = EvictionRecord(
+    "default/low-w-0", "pod-1", KEY, "default", "n0", "preempt", "priority+conformance", "preempted: h-w-0 needs its room",
+    preemptor="default/h", preemptor_pod="default/h-w-0", preemptor_queue="default", freed={"cpu": 1000}, proved=True,
+)  # fmt: skip
+
+
+def test_the_ledger_keeps_who_gave_way_to_whom(sink, client, django_user_model):
+    waiting_job()
+    give(sink, CycleRecord(7, 100.0, evicted=1, evictions=[EVICTED]))
+    row = Eviction.objects.get()
+    assert (row.cycle, row.victim, row.rule) == (7, "default/low-w-0", "priority+conformance")
+    assert (row.freed, row.proved) == ({"cpu": 1000}, True)
+    assert row.victim_job_uid == Job.objects.get().uid
+    client.force_login(django_user_model.objects.create_user("u"))
+    items = client.get("/api/v1/evictions", {"victim_job_uid": row.victim_job_uid}).json()["items"]
+    assert [(item["victim"], item["preemptor"], item["action"]) for item in items] == [
+        ("default/low-w-0", "default/h", "preempt")
+    ]
+    assert client.get("/api/v1/evictions", {"node": "other"}).json()["items"] == []
+
+
+def test_an_eviction_is_written_once_though_the_database_fails_after_it(sink, monkeypatch):
+    monkeypatch.setattr(sink, "_write_cycles", lambda records: (_ for _ in ()).throw(DatabaseError("busy")))
+    sink(CycleRecord(7, 100.0, evicted=1, evictions=[EVICTED]))
+    with pytest.raises(DatabaseError):
+        sink.write()
+    monkeypatch.undo()
+    sink.write()
+    assert (Eviction.objects.count(), Cycle.objects.count()) == (1, 1)
