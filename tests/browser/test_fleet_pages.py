@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from cluster import runtime
+from cluster import machines, runtime
+from cluster.embedded.kubelet import Kubelet
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB
 from cluster.models import Node
@@ -16,7 +17,7 @@ from cluster.projection import notify
 from jobs.choices import PodPhase
 from jobs.models import Pod
 from queues.models import Queue
-from tests import fleet_rows
+from tests import factories, fleet_rows
 from tests.browser.conftest import NODE_MODULES, Server
 
 AXE = NODE_MODULES / "axe-core" / "axe.min.js"
@@ -194,6 +195,50 @@ def test_the_queue_tree_walks_and_folds_by_keys(page: Page, server: Server, sign
     page.keyboard.press("Enter")
     page.wait_for_url("**/queues/research/")
     expect(page.locator("#shares svg")).to_be_visible()
+
+
+def live(page: Page) -> None:
+    expect(page.locator("[data-live-link] .ba-dot")).to_have_attribute("data-live", "on")
+
+
+def test_a_new_queue_and_a_new_node_wait_behind_a_chip(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    page.goto(f"{server.url}/queues/")
+    live(page)
+    factories.save([factories.queue("brand-new")])
+    notify("queues", ["brand-new"])
+    expect(page.locator("[data-news]")).to_have_text("1 new")
+    expect(page.locator("tr[data-queue=brand-new]")).to_have_count(0)
+    page.locator("[data-news]").click()
+    expect(page.locator("tr[data-queue=brand-new]")).to_have_count(1)
+    page.goto(f"{server.url}/gpus/?node=")
+    live(page)
+    factories.save([factories.node("brand-new")])
+    notify("topology", ["brand-new"])
+    expect(page.locator("[data-news]")).to_have_text("1 new")
+
+
+def test_a_queue_has_one_colour_on_every_page(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in()
+    found = []
+    for path in ("/", "/queues/", "/gpus/?by=queue"):
+        page.goto(f"{server.url}{path}")
+        found.append(page.locator("#queue-colours").inner_text())
+    assert found[0] == found[1] == found[2]
+    assert "default" in found[0]
+
+
+def test_a_node_is_taken_down_and_the_list_shows_it(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
+    sign_in(staff=True)
+    kubelet = Kubelet(fleet)
+    machines.simulate(kubelet)
+    page.goto(f"{server.url}/nodes/cpu-01/")
+    page.get_by_role("button", name="Take down (simulated)").click()
+    expect(page.locator(".ba-head .ba-st")).to_have_text("Not ready")
+    page.get_by_role("button", name="Bring back").click()
+    expect(page.locator(".ba-head .ba-st")).to_have_text("Ready")
+    machines.simulate(None)
+    kubelet.close()
 
 
 @pytest.mark.browser_context_args(bypass_csp=True)

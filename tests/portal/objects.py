@@ -89,3 +89,19 @@ def node(name: str = "gpu-01", version: int = 1, gpus: int = 8, ready: bool = Tr
             "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
         },
     }
+
+
+def event(about: str, kind: str = "Job", name: str = "train", reason: str = "Scheduled", version: int = 1) -> Obj:
+    """An event about the object of a uid."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": meta(f"{name}.{version}", version),
+        "involvedObject": {"kind": kind, "name": name, "namespace": "default", "uid": about},
+        "type": "Normal",
+        "reason": reason,
+        "message": "something happened",
+        "count": 1,
+        "firstTimestamp": STAMP.format(1),
+        "lastTimestamp": STAMP.format(1),
+    }

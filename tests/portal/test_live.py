@@ -6,8 +6,9 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.sessions.models import Session
 
-from cluster.projection import Batch, project_nodes
-from jobs.projection import project_jobs, project_pods
+from cluster.projection import Batch, notify, project_events, project_nodes
+from jobs.models import Job
+from jobs.projection import project_jobs, project_pod_groups, project_pods
 from portal.live import consumer, feed
 from portal.live.feed import Feed
 from portal.live.hub import hub
@@ -112,6 +113,30 @@ async def test_one_jobs_page_hears_only_what_changed_of_its_pods(open_page, ada)
     await pods(make.pod("w-0", version=3, phase="Running"))
     third = await page.hear()
     assert [(pod["name"], pod["phase"]) for pod in third["pods"]] == [("w-0", "Running")]
+
+
+async def test_a_jobs_page_hears_of_its_gang(open_page, ada):
+    await jobs(make.job())
+    await database_sync_to_async(project_pod_groups)(Batch([make.pod_group()]))
+    page, _first = await subscribed(open_page, ada, "job:uid-train")
+    told = make.event("uid-train-uid-train", "PodGroup", reason="Unschedulable")
+    await database_sync_to_async(project_events)(Batch([told]))
+    heard = await page.hear()
+    assert [event["reason"] for event in heard["events"]] == ["Unschedulable"]
+
+
+async def test_a_jobs_page_gets_the_whole_panel_when_its_verdict_changes(open_page, ada):
+    await jobs(make.job())
+    page, first = await subscribed(open_page, ada, "job:uid-train")
+    assert set(first["why"][0]["html"].values()) == {""}
+    verdict = {"stage": "queue_limit", "code": "queue.closed", "queue": "default"}
+    await database_sync_to_async(Job.objects.update)(verdict=verdict, verdict_stage="queue_limit")
+    await database_sync_to_async(notify)("jobs", ["uid-train"])
+    html = (await page.hear())["why"][0]["html"]
+    assert "Queue default is closed" in html["en"]
+    assert "\u961f\u5217 default" in html["zh-hans"]
+    await database_sync_to_async(notify)("jobs", ["uid-train"])
+    assert (await page.hear())["why"] == []
 
 
 async def test_queues_and_gpus_are_told_by_name(open_page, ada):
