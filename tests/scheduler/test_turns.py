@@ -7,7 +7,7 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.framework.turns import Hierarchy, QueueTree, turns
@@ -61,6 +61,7 @@ PATHS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(PATHS)
 def test_a_turn_always_goes_to_the_first_queue_of_the_moment(paths: Any) -> None:
     tree = Tree(paths)

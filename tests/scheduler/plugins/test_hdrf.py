@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.port import Obj
@@ -168,6 +168,7 @@ def trees(draw: Any) -> Any:
     return total, jobs, changes
 
 
+@settings(deadline=None)
 @given(trees())
 def test_shares_and_saturation_follow_the_rules_after_every_change(drawn: Any) -> None:
     total, jobs, changes = drawn
