@@ -53,10 +53,12 @@ class Capacity:
             self._standings = tree(ssn.queues, ssn.dims.width)
         if hierarchical and self._fault is None:
             ssn.add_queue_order(self.name, Hierarchy(self._path, lambda at: at.order, self._rank))
+            ssn.add_victim_queue_order(self.name, lambda theirs, mine: -self._common(theirs, mine))
         elif not hierarchical:
             ssn.add_queue_order(self.name, lambda queue: (-queue.priority, *self._standings[queue.name].order))
         reclaim = Reclaim(self._standings, self._terms, self._level if hierarchical else 0)
         ssn.add_reclaimable(self.name, lambda task, candidates: [] if self._fault else reclaim.victims(task, candidates))
+        ssn.add_unified_evictable(self.name, lambda kind, job, them: [] if self._fault else reclaim.unified(kind, them))
         ssn.add_preemptive(self.name, lambda queue, task: not self._fault and reclaim.may_start(queue, task.cls))
         ssn.add_allocatable(self.name, self.room, self.refusal)
         ssn.add_enqueueable(self.name, self.admits)
@@ -77,6 +79,10 @@ class Capacity:
     def _rank(self, queue: QueueInfo) -> tuple[int, bool]:
         """Priority first, then leaves before inner queues."""
         return (-queue.priority, not self._standings[queue.name].is_leaf)
+
+    def _common(self, left: QueueInfo, right: QueueInfo) -> int:
+        """How many ancestors two queues have in common."""
+        return len(set(self._standings[left.name].above) & set(self._standings[right.name].above))
 
     # -- taking ----------------------------------------------------------------------------------------------------------
 

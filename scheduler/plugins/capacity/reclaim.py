@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scheduler.framework.plugin import EvictionKind
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.plugins.capacity.standings import ROOT, Standing, Standings
@@ -49,6 +50,19 @@ class Reclaim:
             if all(self._has_too_much(each, task.cls, tally) for each in nearby):
                 for each in (at, *nearby):
                     _count_off(each, task.cls, tally)
+                found.append(task)
+        return found
+
+    def unified(self, kind: EvictionKind, candidates: Sequence[TaskInfo]) -> Sequence[TaskInfo]:
+        """The same for a whole gang, by the victims' own queues alone; within a queue capacity has no objection."""
+        if kind is EvictionKind.PREEMPT:
+            return candidates
+        tally: Tally = {}
+        found = []
+        for task in candidates:
+            at = self._standings.get(task.job.queue) if task.job is not None else None
+            if at is not None and self._exceeds(at, task.cls, tally):
+                _count_off(at, task.cls, tally)
                 found.append(task)
         return found
 

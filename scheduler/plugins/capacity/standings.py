@@ -144,11 +144,14 @@ def tree(queues: Mapping[str, QueueInfo], width: int) -> Standings:
         _node(queue, queues, found, width)
     root = found[ROOT]
     root.real = limits(root.queue.capability)
+    capability = {ROOT: root.real}
     for at in _downwards(root):
         held_back = guaranteed([child.queue for child in at.below], width)
         for child in at.below:
+            own = limits(child.queue.capability)
+            own = capability[child.queue.name] = np.where(own >= OPEN_ENDED, capability[at.queue.name], own)
             free = np.where(at.real >= OPEN_ENDED, at.real, positive(at.real - held_back) + child.queue.guarantee.values)
-            child.real = np.minimum(free, _inherited(child, at))
+            child.real = np.minimum(free, own)
     _sum_up(root)
     return found
 
@@ -168,12 +171,6 @@ def _node(queue: QueueInfo, queues: Mapping[str, QueueInfo], found: Standings, w
 def _standing(queue: QueueInfo, deserved: Ints, real: Ints, sums: Holdings) -> Standing:
     deserved = np.minimum(np.maximum(deserved, queue.guarantee.values), OPEN_ENDED)
     return Standing(queue, sums, deserved, queue.deserved.present | queue.guarantee.present, real)
-
-
-def _inherited(child: Standing, parent: Standing) -> Ints:
-    """A capability with what it leaves open taken from above."""
-    own = limits(child.queue.capability)
-    return np.where(own >= OPEN_ENDED, parent.real, own)
 
 
 def _downwards(root: Standing) -> Iterator[Standing]:
