@@ -182,8 +182,9 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
         "free_bare": _bare(verdict.get("free", 0), resource),
         "limit_bare": _bare(verdict.get("limit", 0), resource),
     }
-    for key in ("asked", "free", "short", "limit"):
+    for key in ("asked", "free", "short"):
         places[key] = quantity(verdict.get(key, 0), resource, model)
+    places["limit"] = quantity(verdict.get("limit", 0), resource)  # a queue's limit counts GPUs of every model
     for key in ("needed", "placeable", "nodes"):
         places[key] = number(verdict.get(key, 0))
     return places

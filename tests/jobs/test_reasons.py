@@ -56,6 +56,8 @@ def test_sentences_carry_the_numbers(changes: dict, expected: str):
 
 def test_the_model_is_named_where_it_is_known():
     assert reasons.say(of(), "NVIDIA-H100-80GB-HBM3") == "5 of 8 pods fit; the next asks 8 H100, the best node has 5"
+    limit = of(code="queue.capability", free=16_000)
+    assert reasons.say(limit, "NVIDIA-H100-80GB-HBM3") == "Queue limit: 64 of 80 GPUs used"
     assert [figure.label for figure in reasons.numbers(of(), "NVIDIA-H100-80GB-HBM3")] == [
         "H100 for one pod",
         "free on the best node",
