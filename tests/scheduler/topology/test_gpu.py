@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.topology.gpu import LinkMatrix, best_set, indices, link_strength, mask
+from cluster.topology import parse_topology
+from scheduler.topology.gpu import LinkMatrix, best_set, indices, link_rank, link_strength, mask
 
 PIX_PXB = [["X" if i == j else "PIX" if i // 4 == j // 4 else "PXB" for j in range(8)] for i in range(8)]
 # Real DGX-1: each GPU has NV2 to two others, NV1 to two, and reaches the rest over the host.
@@ -29,14 +31,28 @@ def matrix(rows: list[str] | list[list[str]]) -> LinkMatrix:
     return LinkMatrix.of([row.split() if isinstance(row, str) else row for row in rows])
 
 
+Worth = tuple[float, int]
+
+
+def worth(links: LinkMatrix, chosen: tuple[int, ...]) -> Worth:
+    pairs = list(combinations(chosen, 2))
+    slowest = min((int(links.rank[a, b]) for a, b in pairs), default=inf)
+    return slowest, sum(int(links.strength[a, b]) for a, b in pairs)
+
+
 def brute(links: LinkMatrix, free: int, k: int, allowed: int) -> tuple[int, ...]:
     """The rule, written out one set at a time."""
+    known: dict[tuple[int, ...], Worth] = {}
 
-    def judged(chosen: tuple[int, ...]) -> tuple[float, int, int, tuple[int, ...]]:
-        inside = [int(links.strength[a, b]) for a, b in combinations(chosen, 2)]
+    def of(chosen: tuple[int, ...]) -> Worth:
+        if chosen not in known:
+            known[chosen] = worth(links, chosen)
+        return known[chosen]
+
+    def judged(chosen: tuple[int, ...]) -> tuple[Worth, list[Worth], tuple[int, ...]]:
         stay = [gpu for gpu in indices(free) if gpu not in chosen]
-        left = sum(int(links.strength[a, b]) for a, b in combinations(stay, 2))
-        return (min(inside, default=inf), sum(inside), left, tuple(-gpu for gpu in chosen))
+        left = [max(map(of, combinations(stay, size))) for size in range(len(stay), 0, -1)]
+        return of(chosen), left, tuple(-gpu for gpu in chosen)
 
     return max(combinations(indices(free & allowed), k), key=judged)
 
@@ -60,10 +76,37 @@ def test_the_best_set_is_what_trying_every_set_finds(shape: tuple[LinkMatrix, in
     assert best_set(links, free, k) == brute(links, free, k, free), "what is remembered is what was found"
 
 
+def topologies(folder: Path) -> list[tuple[str, LinkMatrix]]:
+    files = sorted(path for path in (folder / "data" / "topologies").rglob("*") if path.suffix in (".txt", ".log", ""))
+    return [(path.name, LinkMatrix.of(parse_topology(path.read_text("utf-8")).links)) for path in files if path.is_file()]
+
+
+def test_every_machine_on_record_gives_the_best_set_for_every_free_mask(shared_dir: Path) -> None:
+    found = {links: name for name, links in topologies(shared_dir)}
+    assert found
+    for links, name in found.items():
+        if links.size > 8:
+            continue
+        for free in range(1 << links.size):
+            for k in range(free.bit_count() + 1):
+                assert best_set(links, free, k) == brute(links, free, k, free), (name, free, k)
+
+
+def test_a_single_gpu_comes_from_where_an_island_is_broken_already() -> None:
+    islands = [["X" if i == j else "NV4" if i // 4 == j // 4 else "SYS" for j in range(8)] for i in range(8)]
+    links = LinkMatrix.of(islands)
+    assert best_set(links, mask([0, 1, 2, 3, 4, 5]), 1) == (4,)
+    assert best_set(links, mask([0, 1, 2, 4, 5, 6, 7]), 2) == (0, 1)
+    assert best_set(links, mask([0, 1, 2, 3, 5]), 1) == (5,)
+
+
 def test_link_names_are_ordered_from_near_to_far() -> None:
     order = ["NV18", "NV12", "NV4", "NV2", "NV1", "PIX", "PXB", "PHB", "NODE", "SYS"]
     strengths = [link_strength(name) for name in order]
+    ranks = [link_rank(name) for name in [*order[:5], "XGMI", *order[5:]]]
     assert strengths == sorted(strengths, reverse=True)
+    assert ranks == sorted(ranks, reverse=True)
+    assert len(set(ranks)) == len(ranks)
     assert len(set(strengths)) == len(order)
     assert link_strength("SOC") == link_strength("SYS")
 
