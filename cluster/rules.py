@@ -12,10 +12,11 @@ from cluster.admission import Request, Rules
 from cluster.errors import FieldError
 from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, POD, Kind
 from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY
+from cluster.pointers import pointer
 from cluster.port import Obj
 from cluster.quantities import to_units
 from cluster.topology import TopologyError, parse_topology
-from cluster.validation import Count, Faults, Meta, Resources, Shape, Texts, check_shape, pointer, prune
+from cluster.validation import Count, Faults, Meta, Resources, Shape, Texts, check_shape, prune
 
 _INDICES = re.compile(r"([0-9]{1,4}(,[0-9]{1,4})*)?")
 _SELECTORS = ("exactMatch", "regexMatch", "labelMatch")

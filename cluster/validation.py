@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cluster.durations import parse_duration
 from cluster.errors import FieldError
+from cluster.pointers import pointer, steps
 from cluster.quantities import to_units
 
 
@@ -66,11 +67,6 @@ class Meta(Shape):
     annotations: Texts = {}
 
 
-def pointer(*parts: str | int) -> str:
-    """A JSON pointer (RFC 6901) of keys and indices."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-
-
 class Faults(list[FieldError]):
     """A list of faults that knows how to add one. It stays quick with as many faults as a large manifest can hold."""
 
@@ -115,7 +111,7 @@ def prune(obj: Any, faults: Iterable[FieldError]) -> Any:
     """
     result = without_nulls(obj)
     for fault in faults:
-        _remove(result, [_unescape(part) for part in fault.pointer.split("/")[1:]])
+        _remove(result, steps(fault.pointer))
     return result
 
 
@@ -130,10 +126,6 @@ def _upwards(where: str) -> Iterator[str]:
     while where:
         yield where
         where = where.rpartition("/")[0]
-
-
-def _unescape(part: str) -> str:
-    return part.replace("~1", "/").replace("~0", "~")
 
 
 def _remove(value: Any, path: Sequence[str]) -> None:

@@ -11,7 +11,8 @@ from cluster.admission import Request, Rules
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
-from cluster.validation import Faults, check_shape, pointer, prune
+from cluster.pointers import pointer
+from cluster.validation import Faults, check_shape, prune
 from jobs import keys, manifest
 from jobs.lifecycle import Action
 from jobs.manifest.companions import CommandShape, GroupShape, PriorityClassShape

@@ -12,8 +12,8 @@ from typing import Any
 from cluster import objects
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, Kind
+from cluster.pointers import pointer
 from cluster.port import Cluster, Obj
-from cluster.validation import pointer
 from jobs.keys import GROUP_NAME, OWNER, owning_job
 
 Owns = Callable[[str], bool]

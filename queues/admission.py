@@ -9,9 +9,10 @@ from cluster.admission import Request
 from cluster.errors import FieldError, Forbidden
 from cluster.kinds import QUEUE
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
+from cluster.pointers import pointer
 from cluster.port import Obj
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
-from cluster.validation import Faults, check_shape, pointer, prune
+from cluster.validation import Faults, check_shape, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
 from queues.tree import BUILT_IN, ROOT, Tree, parent_of

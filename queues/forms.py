@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from cluster import pointers
 from cluster.errors import FieldError
 from cluster.port import Obj
 from cluster.validation import without_nulls
@@ -123,7 +124,7 @@ class QueueForm:
         """Put each fault on its input, or above the form when it has none."""
         added = self.inputs["resource.new"].value
         for fault in faults:
-            steps = [step.replace("~1", "/").replace("~0", "~") for step in fault.pointer.split("/")[1:]]
+            steps = pointers.steps(fault.pointer)
             if steps[:1] == ["metadata"]:
                 steps = steps[1:]
             elif steps[:1] == ["spec"]:

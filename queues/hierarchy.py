@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cluster.pointers import pointer
 from cluster.port import Obj
-from cluster.validation import Faults, pointer
+from cluster.validation import Faults
 from queues.tree import ROOT
 
 PATH = "volcano.sh/hierarchy"

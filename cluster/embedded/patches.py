@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cluster import pointers
 from cluster.errors import BadRequest, FieldError, Invalid
 from cluster.port import Obj
 
@@ -85,7 +86,7 @@ def _equal(left: Any, right: Any) -> bool:
 def _steps(path: str) -> list[str]:
     if path and not path.startswith("/"):
         raise BadRequest(f"{path!r} is no JSON pointer: it begins with /")
-    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+    return pointers.steps(path)
 
 
 def _index(found: list[Any], step: str, path: str, *, end: int) -> int:

@@ -10,9 +10,10 @@ from cluster.errors import FieldError, NotFound
 from cluster.kinds import QUEUE
 from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
 from cluster.objects import GPU_INDICES
+from cluster.pointers import pointer
 from cluster.port import Obj, Reader
 from cluster.quantities import parse_quantity
-from cluster.validation import Faults, check_shape, pointer, prune
+from cluster.validation import Faults, check_shape, prune
 from jobs.keys import pod_name
 from jobs.manifest.graph import check_dependencies
 from jobs.manifest.partitions import check_partitions, check_topology

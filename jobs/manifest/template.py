@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
+from cluster.pointers import pointer
 from cluster.quantities import parse_quantity
 from cluster.selectors import is_label_key, is_label_value
-from cluster.validation import Faults, pointer
+from cluster.validation import Faults
 from jobs.manifest.totals import check_pod_total
 
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9](-?[a-z0-9])*")

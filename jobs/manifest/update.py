@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from cluster.pointers import pointer
 from cluster.port import Obj
-from cluster.validation import Faults, pointer, without_nulls
+from cluster.validation import Faults, without_nulls
 from jobs.manifest.partitions import check_partitions
 from jobs.manifest.totals import check_job_totals, check_minimum
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from cluster.pointers import pointer
 from jobs.submit.draft import Draft, Path
 from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS, Place
 
@@ -43,11 +44,6 @@ class Input:
     @property
     def id(self) -> str:
         return "f-" + self.key.replace(".", "-")
-
-
-def pointer(path: Path) -> str:
-    """A path as a JSON pointer."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def task_count(draft: Draft) -> int:
@@ -90,7 +86,7 @@ def inputs(draft: Draft, start: Mapping[str, str] | None = None) -> dict[str, In
     for place in places(draft):
         value = place.field.read(draft, place.scope)
         changed = start is not None and start.get(place.key, "") != value
-        found[place.key] = Input(place.key, value, pointer(place.field.at(draft, place.scope)), [], changed)
+        found[place.key] = Input(place.key, value, pointer(*place.field.at(draft, place.scope)), [], changed)
     return found
 
 
