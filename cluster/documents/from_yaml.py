@@ -19,7 +19,7 @@ from cluster.documents.refusal import MAX_DEPTH, NUL, NotYaml, refuse
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
-_NULL = frozenset({"", "~", "null", "Null", "_NULL"})
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _NOT_JSON = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INT = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
