@@ -29,7 +29,8 @@ def refusal(text: str | bytes, **limits: int) -> str:
 @pytest.mark.parametrize(
     ("scalar", "value"),
     [
-        ("yes", True), ("Off", False), ("y", True), ("true", True), ("~", None), ("null", None), ("NULL", None), ("Null", None), ("", None), ("1", 1),
+        ("yes", True), ("Off", False), ("y", True), ("true", True), ("~", None), ("null", None), ("NULL", None), ("Null", None),
+        ("", None), ("1", 1),
         ("-7", -7), ("0777", 511), ("0o17", 15), ("0x1F", 31), ("0b101", 5), ("1_000", 1000), ("08", 8), ("1e3", 1000),
         ("0.5", 0.5), ("1.0", 1), ("'1'", "1"), ('"yes"', "yes"), ("1:30", "1:30"), ("2020-01-01", "2020-01-01"),
         ("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z"), ("500m", "500m"), ("1.2.3", "1.2.3"),
