@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.utils.formats import number_format
@@ -82,3 +83,14 @@ def duration(value: float | timedelta) -> str:
     if minutes:
         return pgettext("duration", "%(minutes)d min") % {"minutes": minutes}
     return pgettext("duration", "%(seconds)d s") % {"seconds": seconds}
+
+
+def runs(indices: Iterable[int]) -> str:
+    """GPU indices as short as they can be said: `0–3,6`."""
+    found: list[list[int]] = []
+    for index in sorted(indices):
+        if found and found[-1][-1] == index - 1:
+            found[-1][1:] = [index]
+        else:
+            found.append([index])
+    return ",".join("–".join(map(str, run)) for run in found)

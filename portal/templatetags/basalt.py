@@ -18,10 +18,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from cluster import runtime
+from cluster import display, runtime
 from cluster.access import policy
 from jobs.pages.podgrid import Cell, Row
-from portal import display, figures, words
+from portal import figures, states, words
 from queues.colours import categories
 from queues.models import Queue
 
@@ -63,14 +63,14 @@ def mark(name: str) -> SafeString:
 @register.simple_tag
 def state(phase: str, mark: str = "", strong: bool = False, word: str = "") -> SafeString:
     """A state: its mark and its word. `phase` is a job's, pod's or PodGroup's phase, `mark` the mark when it differs."""
-    shown = display.mark_of(phase, mark)
+    shown = states.mark_of(phase, mark)
     return format_html(
         '<span class="ba-st{}" data-st="{}"><svg class="g" aria-hidden="true"><use href="#st-{}"/></svg>'
         "<span data-word>{}</span></span>",
         " strong" if strong else "",
         shown,
         shown,
-        word or display.word_of(phase, shown),
+        word or states.word_of(phase, shown),
     )
 
 
@@ -243,7 +243,7 @@ def _roomy(cell: Cell) -> str:
         gpus,
         cell.mark,
         node,
-        display.word_of(pod.phase if pod else "Pending", cell.mark),
+        states.word_of(pod.phase if pod else "Pending", cell.mark),
     )
 
 

@@ -70,3 +70,8 @@ def test_any_amount_can_be_written(units: int, resource: str):
 @pytest.mark.parametrize("resource", ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"])
 def test_what_the_scheduler_counts_as_a_gpu_is_called_one(resource: str):
     assert display.quantity(3000, resource) == "3 GPUs"
+
+
+def test_indices_that_follow_each_other_are_said_as_a_range():
+    assert display.runs([6, 0, 1, 2, 3, 8]) == "0–3,6,8"
+    assert display.runs([]) == ""

@@ -1,28 +1,12 @@
-"""States in words and marks; how amounts and times are written is in `cluster.display`."""
+"""States in words and marks, as every page draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from cluster.display import amount, duration, number, quantity, resource_name, short_model
 from jobs.choices import GroupPhase, JobPhase, PodPhase
-
-__all__ = ["amount", "duration", "mark_of", "number", "quantity", "resource_name", "runs", "short_model", "word_of"]
 
 MARKS = ("pending", "inqueue", "running", "completed", "failed", "aborted", "restarting", "terminating", "unknown")
 _LABEL_OF = {choice.value: choice.label for choices in (GroupPhase, PodPhase, JobPhase) for choice in choices}
 _MARK_OF = {choice.value: choice.mark for choices in (PodPhase, JobPhase) for choice in choices}
-
-
-def runs(indices: Iterable[int]) -> str:
-    """GPU indices as short as they can be said: `0–3,6`."""
-    found: list[list[int]] = []
-    for index in sorted(indices):
-        if found and found[-1][-1] == index - 1:
-            found[-1][1:] = [index]
-        else:
-            found.append([index])
-    return ",".join("–".join(map(str, run)) for run in found)
 
 
 def mark_of(phase: str, mark: str = "") -> str:
