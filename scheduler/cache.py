@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from cluster import objects
-from cluster.kinds import CLAIM, HYPER_NODE, NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from cluster.kinds import CLAIM, DISRUPTION_BUDGET, HYPER_NODE, NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.port import Obj, WatchEvent
 from scheduler.conf import Configuration
 from scheduler.framework.explain import Code, Stage, Verdict
@@ -27,7 +27,7 @@ from scheduler.model.resources import Dimensions
 from scheduler.placement.oversize import Oversize
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 
-KINDS: tuple[Kind, ...] = (NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, HYPER_NODE, POD_GROUP, POD)
+KINDS: tuple[Kind, ...] = (NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, POD_GROUP, POD)
 """What the scheduler watches; on a list this order needs no second look at anything."""
 
 DEFAULT_QUEUE = "default"
@@ -56,6 +56,7 @@ class SchedulerCache:
         self.tasks: dict[str, TaskInfo] = {}
         self.namespaces: dict[str, Obj] = {}
         self.claims: dict[str, Obj] = {}
+        self.budgets: dict[str, Obj] = {}
         self.hyper_nodes = NetworkTree(self.nodes)
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
@@ -71,6 +72,7 @@ class SchedulerCache:
             PRIORITY_CLASS: self._priority_class,
             NAMESPACE: lambda obj, gone: _keep(self.namespaces, objects.name(obj), obj, gone),
             CLAIM: lambda obj, gone: _keep(self.claims, objects.key(obj), obj, gone),
+            DISRUPTION_BUDGET: lambda obj, gone: _keep(self.budgets, objects.key(obj), obj, gone),
             HYPER_NODE: self.hyper_nodes.apply,
         }
 
@@ -344,7 +346,7 @@ class SchedulerCache:
         self._oversize.mark(jobs.values(), self.classes.count.keys())
         ssn = Session(
             uid, conf, self.dims, self.nodes, jobs, self.queues, now=now, random=random,
-            classes=self.classes.count.keys(), claims=self.claims, memo=self.memo,
+            classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             hyper_nodes=self._network(),
         )  # fmt: skip

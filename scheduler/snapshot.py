@@ -13,7 +13,19 @@ from random import Random
 import orjson
 
 from cluster import documents, objects
-from cluster.kinds import CLAIM, HYPER_NODE, NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind, by_api
+from cluster.kinds import (
+    CLAIM,
+    DISRUPTION_BUDGET,
+    HYPER_NODE,
+    NAMESPACE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+    by_api,
+)
 from cluster.port import Obj, WatchEvent
 from scheduler import conf as configuration
 from scheduler.cache import KINDS, SchedulerCache
@@ -35,6 +47,7 @@ class Snapshot:
     priority_classes: list[Obj] = field(default_factory=list)
     namespaces: list[Obj] = field(default_factory=list)
     claims: list[Obj] = field(default_factory=list)
+    budgets: list[Obj] = field(default_factory=list)
     hyper_nodes: list[Obj] = field(default_factory=list)
     conf: str = configuration.DEFAULT
 
@@ -101,6 +114,7 @@ _FIELDS: dict[Kind, str] = {
     PRIORITY_CLASS: "priority_classes",
     NAMESPACE: "namespaces",
     CLAIM: "claims",
+    DISRUPTION_BUDGET: "budgets",
     HYPER_NODE: "hyper_nodes",
 }
 

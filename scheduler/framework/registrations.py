@@ -80,7 +80,7 @@ SWITCH_OF: dict[str, str | None] = {
     "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
-    "victim_tasks": "enabledVictim", "victim_queue_order": None,
+    "victim_tasks": "enabledVictim", "victim_limit": "enabledVictim", "victim_queue_order": None,
     "sub_job_order": "enabledSubJobOrder", "sub_job_ready": "enabledSubJobReady",
     "sub_job_pipelined": "enabledSubJobPipelined", "hyper_node_order": "enabledHyperNodeOrder",
     "hyper_node_gradient_job": "enabledHyperNodeGradient", "hyper_node_gradient_sub_job": "enabledHyperNodeGradient",
@@ -260,6 +260,10 @@ class Registrations:
     def add_victim_tasks(self, plugin: str, victims: api.VictimTasks) -> None:
         """Which running tasks should go by themselves (action shuffle)."""
         self._add("victim_tasks", plugin, victims)
+
+    def add_victim_limit(self, plugin: str, limit: api.VictimTasks) -> None:
+        """Which of the tasks that others named may go."""
+        self._add("victim_limit", plugin, limit)
 
     def add_victim_queue_order(self, plugin: str, key: api.VictimQueueKey) -> None:
         """Whose queue loses tasks first."""

@@ -21,7 +21,7 @@ LATER_PLUGINS = frozenset({
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
 LATER_HIERARCHY = frozenset({"nodegroup"})
 """Plugins whose hierarchical behaviour Basalt does not have yet."""
-LATER_ACTIONS = frozenset({"shuffle", "gangpreempt", "gangreclaim"})
+LATER_ACTIONS = frozenset({"gangpreempt", "gangreclaim"})
 """Volcano's actions that Basalt does not have yet, unless they registered."""
 
 

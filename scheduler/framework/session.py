@@ -31,7 +31,7 @@ class Session(Registrations):
 
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
     `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
-    `namespaces` the labels of each namespace;
+    `namespaces` the labels of each namespace; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
     `places` are the network domains, and where gangs are in them.
@@ -51,6 +51,7 @@ class Session(Registrations):
         classes: Collection[TaskClass] = (),
         claims: Mapping[str, Mapping[str, Any]] | None = None,
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        budgets: Sequence[Mapping[str, Any]] = (),
         memo: dict[Any, Any] | None = None,
         hyper_nodes: HyperNodes | None = None,
     ) -> None:
@@ -58,7 +59,7 @@ class Session(Registrations):
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
         self.now, self.random = now, random
         self.stamp = objects.stamp(now)
-        self.namespaces = namespaces or {}
+        self.namespaces, self.budgets = namespaces or {}, budgets
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
         self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())

@@ -50,7 +50,7 @@ class VictimRules:
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        families = ("preemptable", "reclaimable", "unified_evictable", "victim_tasks")
+        families = ("preemptable", "reclaimable", "unified_evictable", "victim_tasks", "victim_limit")
         self._tiers = {family: list(ssn.named(family)) for family in families}
         self._queue_keys = ssn.functions("victim_queue_order")
 
@@ -95,15 +95,21 @@ class VictimRules:
         return Offer([])
 
     def victim_tasks(self, running: Sequence[TaskInfo]) -> dict[str, tuple[TaskInfo, str]]:
-        """Tasks that should go though nobody needs their room: what the first tier with any names, and who named them."""
+        """Tasks that should go though nobody needs their room, and who named them: the first tier that names any.
+
+        Limits then narrow them. (In Volcano a disruption budget names every task that it would spare nobody for.)
+        """
+        found: dict[str, tuple[TaskInfo, str]] = {}
         for tier in self._tiers["victim_tasks"]:
-            found: dict[str, tuple[TaskInfo, str]] = {}
             for name, victims in tier:
                 for task in victims(running):
                     found.setdefault(task.uid, (task, name))
             if found:
-                return found
-        return {}
+                break
+        for tier in self._tiers["victim_limit"]:
+            for _, limit in tier:
+                found = {task.uid: found[task.uid] for task in limit([task for task, _ in found.values()])}
+        return found
 
     # -- in which order ------------------------------------------------------------------------------------------------
 
