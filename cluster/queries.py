@@ -177,7 +177,7 @@ NODE_STATES: dict[str, Q] = {
 }
 SORTS: dict[str, tuple[str, ...]] = {
     "name": ("name",),
-    "state": ("ready", "cordoned", "name"),
+    "state": ("ready", "-cordoned", "name"),
     "model": ("gpu_model", "name"),
     "gpus": ("gpu_count", "name"),
     "cpu": ("allocatable__cpu", "name"),
@@ -199,9 +199,17 @@ def find(user: Any, wanted: NodeFilter) -> QuerySet[Node]:
         rows = rows.filter(gpu_model="" if wanted.model == "-" else wanted.model)
     if wanted.rack:
         rows = rows.filter(rack=wanted.rack)
-    down = wanted.sort.startswith("-")
-    keys = SORTS.get(wanted.sort.lstrip("-"), ("name",))
-    return rows.order_by(*(f"-{key}" if (down and key != "name") or (down and keys == ("name",)) else key for key in keys))
+    return rows.order_by(*_order(wanted.sort))
+
+
+def _order(sort: str) -> tuple[str, ...]:
+    """Columns of a sort key; downwards all of them are turned but the name that breaks ties."""
+    keys = SORTS.get(sort.lstrip("-"), ("name",))
+    if not sort.startswith("-"):
+        return keys
+    return tuple(
+        key if key == "name" and len(keys) > 1 else key.removeprefix("-") if key.startswith("-") else f"-{key}" for key in keys
+    )
 
 
 def by_use(rows: QuerySet[Node], sort: str, usage: Mapping[str, Usage]) -> list[str]:

@@ -37,7 +37,7 @@ def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
     if not statement.endswith((".", "。")):
         statement = _("%(statement)s.") % {"statement": statement}
     if is_impossible(verdict):
-        return statement, _("It can never start.")
+        return statement, _("It can never start as the queue stands.") if _beyond_queue(verdict) else _("It can never start.")
     if not verdict.get("short"):
         return statement, ""
     short = _("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")
@@ -54,12 +54,18 @@ class Figure:
 
 
 def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
-    """Asked, free and short, in this order; none when the verdict counts no resource."""
+    """Asked, what there is of it, and short, in this order; none when the verdict counts no resource."""
     resource = verdict.get("resource", "")
     if not resource or not verdict.get("asked") or not verdict.get("short"):
         return []
     what = {"resource": short_model(model) if model and is_gpu(resource) else resource_name(resource)}
-    if _is_of_a_node(verdict):
+    if is_impossible(verdict):  # what is free does not matter: the sum is with what there is at most
+        verdict = {**verdict, "short": verdict["asked"] - verdict.get("limit", 0)}
+    if _beyond_queue(verdict):
+        labels = {"asked": _("%(resource)s asked") % what, "limit": _("the queue's limit"), "short": _("short")}
+    elif is_impossible(verdict):
+        labels = {"asked": _("%(resource)s for one pod") % what, "limit": _("on the largest node"), "short": _("short")}
+    elif _is_of_a_node(verdict):
         labels = {"asked": _("%(resource)s for one pod") % what, "free": _("free on the best node"), "short": _("short")}
     else:
         labels = {"asked": _("%(resource)s asked") % what, "free": _("free for it"), "short": _("short")}
@@ -155,12 +161,22 @@ def advice(verdict: Verdict, model: str = "") -> str:
 
 def is_impossible(verdict: Verdict | None) -> bool:
     """Whether no amount of waiting helps."""
-    return bool(verdict) and verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING)
+    return bool(verdict) and (verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING) or _beyond_queue(verdict))
+
+
+def _beyond_queue(verdict: Verdict) -> bool:
+    """Whether more is asked than the queue may ever use, however empty it is."""
+    return verdict.get("code") == Code.QUEUE_CAPABILITY and int(verdict.get("asked") or 0) > int(verdict.get("limit", 1 << 63))
 
 
 def _is_of_a_node(verdict: Verdict) -> bool:
     """Whether the amounts are of one pod on one node; else they are of the job in its queue or cluster."""
-    return verdict.get("code") in (Code.NODES_INSUFFICIENT, Code.GANG_INCOMPLETE, Code.RELEASING)
+    return verdict.get("code") in (
+        Code.NODES_INSUFFICIENT,
+        Code.GANG_INCOMPLETE,
+        Code.RELEASING,
+        Code.TOPOLOGY_NO_DOMAIN,
+    )
 
 
 def _bare(units: int, resource: str) -> str:
@@ -176,6 +192,7 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
         "stage": stage_label(verdict.get("stage", "")),
         "queue": verdict.get("queue", ""),
         "task": verdict.get("task", ""),
+        "domain": verdict.get("domain", ""),
         "resource": resource_name(resource),
         "cause": next((cause_label(cause) for cause, _count in _by_count(verdict)), ""),
         "used_bare": _bare(used, resource),
@@ -185,7 +202,7 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
     for key in ("asked", "free", "short"):
         places[key] = quantity(verdict.get(key, 0), resource, model)
     places["limit"] = quantity(verdict.get("limit", 0), resource)  # a queue's limit counts GPUs of every model
-    for key in ("needed", "placeable", "nodes"):
+    for key in ("needed", "placeable", "nodes", "tier"):
         places[key] = number(verdict.get(key, 0))
     return places
 
@@ -235,6 +252,42 @@ def _overused(verdict: Verdict) -> str:
     return _("Queue share used up: %(used_bare)s of %(limit)s")
 
 
+def _at_limit(verdict: Verdict) -> str:
+    if _beyond_queue(verdict):
+        return _("Impossible: asks %(asked)s, queue %(queue)s may use %(limit_bare)s at most")
+    return _("Queue limit: %(used_bare)s of %(limit)s used")
+
+
+def _far_at_limit(verdict: Verdict) -> str:
+    if not _beyond_queue(verdict):
+        return _("Queue %(queue)s may use %(limit)s at most and uses %(used_bare)s; this job asks %(asked)s.")
+    if verdict.get("stage") == Stage.ADMISSION:
+        return _("This job asks %(asked)s, and queue %(queue)s may use %(limit_bare)s at most.")
+    return _("One pod asks %(asked)s, and queue %(queue)s may use %(limit_bare)s at most.")
+
+
+def _mend_limit(verdict: Verdict) -> str:
+    if _beyond_queue(verdict):
+        return _("Ask for less, take another queue, or ask an administrator to raise the limit of %(queue)s.")
+    return _("Wait until jobs in %(queue)s end, ask for less, or take another queue.")
+
+
+def _no_domain(verdict: Verdict) -> str:
+    """`needed` and `placeable` are of the domain that has most room."""
+    if not verdict.get("domain"):
+        return _("No network domain of tier %(tier)s or below takes it")
+    return _("%(placeable)s of %(needed)s pods fit into network domain %(domain)s, the best up to tier %(tier)s")
+
+
+def _far_no_domain(verdict: Verdict) -> str:
+    if not verdict.get("domain"):
+        return _("Its pods must be near each other, in one network domain of tier %(tier)s at most; none takes them.")
+    return _(
+        "Its pods must be near each other, in one network domain of tier %(tier)s at most; "
+        "the best, %(domain)s, has room for %(placeable)s of %(needed)s."
+    )
+
+
 _Form = Callable[[Verdict], str]
 _SHORT: dict[str, _Form] = {
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
@@ -242,7 +295,7 @@ _SHORT: dict[str, _Form] = {
     Code.QUEUE_CYCLE: lambda v: _("Nothing is scheduled: queue %(queue)s is its own ancestor"),
     Code.QUEUE_PARENT_MISSING: lambda v: _("Nothing is scheduled: queue %(queue)s or its parent is missing"),
     Code.QUEUE_NOT_LEAF: lambda v: _("Nothing is scheduled: queue %(queue)s has jobs and queues below it"),
-    Code.QUEUE_CAPABILITY: lambda v: _("Queue limit: %(used_bare)s of %(limit)s used"),
+    Code.QUEUE_CAPABILITY: _at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue share: %(used_bare)s of %(limit)s used"),
     Code.QUEUE_OVERUSED: _overused,
     Code.OVERCOMMIT: lambda v: _("Admission: asks %(asked)s, room for %(free_bare)s"),
@@ -254,11 +307,11 @@ _SHORT: dict[str, _Form] = {
     Code.POD_TOO_LARGE: _too_large,
     Code.RELEASING: lambda v: _("Waits for %(asked)s that others are releasing"),
     Code.GATED: lambda v: _("Its pods carry scheduling gates"),
+    Code.TOPOLOGY_NO_DOMAIN: _no_domain,
+    Code.TOPOLOGY_OUTSIDE: lambda v: _("Its pods run in %(domain)s, above the allowed tier %(tier)s"),
 }
 _LONG: dict[str, _Form] = {
-    Code.QUEUE_CAPABILITY: lambda v: _(
-        "Queue %(queue)s may use %(limit)s at most and uses %(used_bare)s; this job asks %(asked)s."
-    ),
+    Code.QUEUE_CAPABILITY: _far_at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
     Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
     Code.OVERCOMMIT: lambda v: _("The job asks %(asked)s; only %(free)s can be admitted now."),
@@ -267,6 +320,10 @@ _LONG: dict[str, _Form] = {
     Code.NODES_INSUFFICIENT: _needs_nodes,
     Code.POD_TOO_LARGE: _far_too_large,
     Code.RELEASING: lambda v: _("Enough is being released: %(asked)s. It starts when the pods there have stopped."),
+    Code.TOPOLOGY_NO_DOMAIN: _far_no_domain,
+    Code.TOPOLOGY_OUTSIDE: lambda v: _(
+        "Its running pods are as far apart as %(domain)s reaches, above the allowed tier %(tier)s; the others may go nowhere."
+    ),
 }
 _ADVICE: dict[str, _Form] = {
     Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
@@ -274,7 +331,7 @@ _ADVICE: dict[str, _Form] = {
     Code.QUEUE_CYCLE: lambda v: _("Ask an administrator to give queue %(queue)s another parent."),
     Code.QUEUE_PARENT_MISSING: lambda v: _("Ask an administrator to make the parent of queue %(queue)s, or to give it another."),
     Code.QUEUE_NOT_LEAF: lambda v: _("Move the jobs of queue %(queue)s into a queue below it."),
-    Code.QUEUE_CAPABILITY: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
+    Code.QUEUE_CAPABILITY: _mend_limit,
     Code.QUEUE_DESERVED: lambda v: _("Wait until jobs in %(queue)s end, ask for less, or take another queue."),
     Code.QUEUE_OVERUSED: lambda v: _("Wait until jobs in %(queue)s end, or take another queue."),
     Code.OVERCOMMIT: lambda v: _("Wait until running jobs end, or ask for %(free)s at most."),
@@ -286,4 +343,6 @@ _ADVICE: dict[str, _Form] = {
     Code.POD_TOO_LARGE: lambda v: _("Ask for less in each pod, and use more pods."),
     Code.RELEASING: lambda v: _("Nothing to do: it starts by itself."),
     Code.GATED: lambda v: _("Remove the scheduling gates when the job may start."),
+    Code.TOPOLOGY_NO_DOMAIN: lambda v: _("Wait for room in one domain, allow a higher tier, or ask for less."),
+    Code.TOPOLOGY_OUTSIDE: lambda v: _("Restart the job, so that its pods are placed together, or allow a higher tier."),
 }

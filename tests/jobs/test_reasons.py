@@ -36,6 +36,15 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
         ({"short": 0}, "5 of 8 pods fit"),
         ({"code": "queue.closed"}, "Queue lab is closed"),
         ({"code": "queue.capability", "free": 16_000}, "Queue limit: 64 of 80 GPUs used"),
+        (
+            {"code": "queue.capability", "stage": "admission", "resource": "cpu", "asked": 200_000, "limit": 128_000},
+            "Impossible: asks 200 CPUs, queue lab may use 128 at most",
+        ),
+        (
+            {"code": "topology.no_domain", "stage": "topology", "tier": 2, "domain": "s1"},
+            "5 of 8 pods fit into network domain s1, the best up to tier 2",
+        ),
+        ({"code": "topology.no_domain", "stage": "topology", "tier": 2}, "No network domain of tier 2 or below takes it"),
         ({"code": "overcommit", "resource": "cpu", "asked": 1_536_000, "free": 1500}, "Admission: asks 1,536 CPUs, room for 1.5"),
         (
             {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29},
@@ -65,6 +74,17 @@ def test_the_model_is_named_where_it_is_known():
     ]
 
 
+def test_the_sum_of_a_pod_that_is_too_large_is_of_the_largest_node():
+    figures = reasons.numbers(of(code="pod.too_large", asked=16_000, free=0, limit=8000, short=8000))
+    assert [(figure.key, figure.value) for figure in figures] == [("asked", "16"), ("limit", "8"), ("short", "8")]
+
+
+def test_values_are_set_apart_from_chinese_words():
+    with translation.override("zh-hans"):
+        said = reasons.say(of(code="queue.capability", free=16_000, limit=80_000), "NVIDIA-H100-80GB-HBM3")
+    assert "GPU 中已用 64" in said
+
+
 def test_an_unknown_code_is_said_by_its_stage():
     verdict = of(code="moon.phase", stage="topology")
     assert reasons.say(verdict) == "Held at: Topology"
@@ -81,6 +101,13 @@ def test_a_verdict_of_an_older_scheduler_may_lack_keys():
 def test_what_can_never_start_says_so():
     assert reasons.is_impossible(of(code="pod.too_large"))
     assert reasons.headline(of(code="pod.too_large"))[1] == "It can never start."
+    beyond = of(code="queue.capability", stage="admission", asked=100_000, free=20_000, short=80_000)
+    assert reasons.headline(beyond) == (
+        "This job asks 100 GPUs, and queue lab may use 80 at most.",
+        "It can never start as the queue stands.",
+    )
+    assert [(figure.key, figure.value) for figure in reasons.numbers(beyond)] == [("asked", "100"), ("limit", "80"), ("short", "20")]
+    assert not reasons.is_impossible(of(code="queue.capability", asked=80_000))
     assert not reasons.is_impossible(of())
     assert not reasons.is_impossible(None)
 

@@ -299,6 +299,15 @@ def _super(make_user):
     return user
 
 
+def test_nodes_sorted_by_state_begin_with_those_that_are_not_well(fleet, member):
+    Node.objects.update(ready=True, cordoned=False)
+    Node.objects.filter(name="v100-01").update(ready=False)
+    Node.objects.filter(name="h100-05").update(cordoned=True)
+    for sort, first in (("state", ["v100-01", "h100-05", "a100-01"]), ("-state", ["a100-01", "a100-02", "a100-03"])):
+        rows = member.get(reverse("cluster:nodes"), {"sort": sort}).context["rows"]
+        assert [node.name for node, _use in rows][:3] == first
+
+
 class _Simulation:
     """Stands in for the kubelet: says what it was asked."""
 
