@@ -117,11 +117,6 @@ def stamp(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def micro_stamp(seconds: float) -> str:
-    """An instant as RFC 3339 with microseconds, as Events and Leases carry it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 def parse_time(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 instant. Raises ValueError; an instant without an offset is refused."""
     try:
@@ -158,7 +153,7 @@ __all__ = [
     "FieldSelector", "Selector", "annotations", "clone", "condition", "container_requests", "field_value",
     "format_duration", "format_units", "gpu_count", "is_counted", "is_deleting", "is_gpu", "is_label_key",
     "is_label_value", "key", "labels", "matches_expressions", "matches_node", "matches_selector", "matches_term",
-    "micro_stamp", "name", "namespace", "now_stamp", "owner", "owner_reference", "parse_duration",
+    "name", "namespace", "now_stamp", "owner", "owner_reference", "parse_duration",
     "parse_field_selector", "parse_quantity", "parse_selector", "parse_time", "pod_requests", "preferred_weight",
     "resource_units", "resource_version", "stamp", "to_units", "tolerates", "uid", "untolerated", "with_condition",
 ]  # fmt: skip

@@ -122,7 +122,7 @@ class PodRow(serializers.ModelSerializer[Pod]):
 
 
 class PodViewSet(ObjectViewSet):
-    """Pods, those of jobs and bare ones; their logs come with the issue on logs."""
+    """Pods, those of jobs and bare ones."""
 
     kind = POD
     queryset = Pod.objects.all()

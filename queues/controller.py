@@ -107,7 +107,7 @@ class QueueController:
     def failed(self, key: str, error: Exception, failures: int) -> None:
         """Log it; a Command that has failed often is given up."""
         if not isinstance(error, Conflict) or failures > 1:
-            log.info("queue %s was not brought forward (%d. time): %s", key[1:], failures, error)
+            log.info("queue %s was not brought forward (failure %d in a row): %s", key[1:], failures, error)
         if failures >= MAX_FAILURES:
             self._hopeless.update(objects.uid(c) for c in self._informer.by(COMMAND, "queue", key[1:])[:1])
 

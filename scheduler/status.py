@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster import objects
+from cluster.events import Level, event_about
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
 from scheduler.framework.explain import Verdict
@@ -79,8 +80,22 @@ class StatusKeeper:
             if uid not in ssn.jobs and uid not in self._told:
                 self._told[uid] = _Told(verdict=verdict)
                 writes.verdicts[uid] = verdict
+        self._evicted(ssn, writes)
         self._queues_allocated(ssn, writes)
         return writes
+
+    def _evicted(self, ssn: Session, writes: Writes) -> None:
+        """An event on every pod that has to give way, and on the pods that get its place the node where they are to have it."""
+        takers: dict[str, JobInfo] = {}
+        for task, cause in ssn.evictions:
+            self._event(ssn, task.pod, POD, "Evict", "Warning", cause.reason, writes)
+            if cause.preemptor is not None and cause.preemptor.job is not None:
+                takers[cause.preemptor.job.uid] = cause.preemptor.job
+        for job in takers.values():
+            for task in job.by_status[TaskStatus.PIPELINED].values():
+                if task.nominated and (task.pod.get("status") or {}).get("nominatedNodeName") != task.nominated:
+                    status = {"nominatedNodeName": task.nominated}
+                    writes.statuses.append(StatusWrite(POD, task.namespace, task.name, task.uid, status))
 
     def forget(self, uid: str) -> None:
         """A write about a job failed: say it again."""
@@ -168,30 +183,11 @@ class StatusKeeper:
         conditions = objects.with_condition(status.get("conditions"), new)
         writes.statuses.append(StatusWrite(POD, task.namespace, task.name, task.uid, {"conditions": conditions}))
 
-    def _event(self, ssn: Session, of: Any, kind: Kind, reason: str, level: str, message: str, writes: Writes) -> None:
+    def _event(self, ssn: Session, of: Any, kind: Kind, reason: str, level: Level, message: str, writes: Writes) -> None:
         self._events += 1
-        name, namespace = objects.name(of), objects.namespace(of)
-        stamp = ssn.stamp
-        writes.events.append({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": f"{name}.{int(ssn.now * 1e6):x}{self._events:x}", "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": kind.api_version,
-                "kind": kind.kind,
-                "namespace": namespace,
-                "name": name,
-                "uid": objects.uid(of),
-            },
-            "reason": reason,
-            "message": message,
-            "type": level,
-            "count": 1,
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-        })  # fmt: skip
+        name = f"{objects.name(of)}.{int(ssn.now * 1e6):x}{self._events:x}"
+        about = {"apiVersion": kind.api_version, "kind": kind.kind, **of}
+        writes.events.append(event_about(about, level, reason, message, stamp=ssn.stamp, component=COMPONENT, name=name))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from cluster.embedded.fates import Fate, Timing, fate_of, restart_policy
 from cluster.embedded.nodes import NodeKeeper
 from cluster.embedded.store import EmbeddedCluster, StatusWrite
 from cluster.errors import ApiError, Conflict, NotFound
+from cluster.events import event_about
 from cluster.kinds import EVENT, NODE, POD
-from cluster.objects import condition, is_deleting, micro_stamp, name, namespace, parse_time, stamp, uid
+from cluster.objects import condition, is_deleting, name, namespace, now_stamp, parse_time, uid
 from cluster.port import Obj, Outcome, WatchEvent
 
 logger = logging.getLogger(__name__)
@@ -278,23 +279,10 @@ class Kubelet:
     def _report(self, pod: Obj, fate: Fate) -> None:
         """Tell of wrong annotations by an event on the pod; it runs as if they were missing."""
         for fault in fate.faults:
-            now = self._clock.now()
-            about = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace(pod), "name": name(pod), "uid": uid(pod)}
-            event = {
-                "metadata": {"generateName": f"{name(pod)}.", "namespace": namespace(pod)},
-                "involvedObject": about,
-                "type": "Warning",
-                "reason": "InvalidSimulation",
-                "message": fault,
-                "count": 1,
-                "firstTimestamp": stamp(now),
-                "lastTimestamp": stamp(now),
-                "eventTime": micro_stamp(now),
-                "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]},
-                "reportingComponent": "kubelet",
-            }
+            stamp, host = now_stamp(self._clock), pod["spec"]["nodeName"]
+            told = event_about(pod, "Warning", "InvalidSimulation", fault, stamp=stamp, component="kubelet", host=host)
             try:
-                self._cluster.create(EVENT, event, field_manager="kubelet")
+                self._cluster.create(EVENT, told, field_manager="kubelet")
             except ApiError as error:
                 logger.warning("no event about pod %s/%s: %s", namespace(pod), name(pod), error)
 

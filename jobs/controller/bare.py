@@ -59,7 +59,7 @@ class BarePodController:
         """Tell it on the pod."""
         pod = self._context.informer.get(POD, key)
         if pod is not None:
-            self._events.warning({"apiVersion": "v1", "kind": "Pod", **pod}, "PodGroupError", f"no PodGroup was made: {error}")
+            self._events.warning(pod, "PodGroupError", f"no PodGroup was made: {error}")
 
     def _lacks_group(self, pod: Obj) -> bool:
         return (

@@ -6,11 +6,11 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from typing import Literal
 
 from cluster import objects
 from cluster.clock import Clock
 from cluster.errors import AlreadyExists, ApiError
+from cluster.events import Level, event_about
 from cluster.kinds import EVENT
 from cluster.port import Cluster, Obj
 
@@ -37,13 +37,13 @@ class EventRecorder:
         """Something went wrong. One Event for all of a reason: its message is the newest, told at most every few seconds."""
         self._record(obj, "Warning", reason, message)
 
-    def _record(self, obj: Obj, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
-        same = (objects.uid(obj), kind, reason, *((message,) if kind == "Normal" else ()))
+    def _record(self, obj: Obj, level: Level, reason: str, message: str) -> None:
+        same = (objects.uid(obj), level, reason, *((message,) if level == "Normal" else ()))
         name = f"{objects.name(obj)[:236]}.{hashlib.sha256(chr(0).join(same).encode()).hexdigest()[:16]}"
-        if kind == "Warning" and not self._is_due(name):
+        if level == "Warning" and not self._is_due(name):
             return
         try:
-            self._write(name, obj, kind, reason, message)
+            self._write(name, obj, level, reason, message)
         except ApiError as error:
             log.warning("event %s on %s was not kept: %s", reason, objects.key(obj), error)
 
@@ -58,30 +58,13 @@ class EventRecorder:
                 self._said.popitem(last=False)
         return True
 
-    def _write(self, name: str, obj: Obj, kind: str, reason: str, message: str) -> None:
-        namespace, stamp = objects.namespace(obj) or "default", objects.now_stamp(self._clock)
-        event = {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.kind,
-            "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": obj["apiVersion"],
-                "kind": obj["kind"],
-                "namespace": objects.namespace(obj),
-                "name": objects.name(obj),
-                "uid": objects.uid(obj),
-            },
-            "type": kind,
-            "reason": reason,
-            "message": message[:1024],
-            "source": {"component": COMPONENT},
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
-        }
+    def _write(self, name: str, obj: Obj, level: Level, reason: str, message: str) -> None:
+        stamp = objects.now_stamp(self._clock)
+        told = event_about(obj, level, reason, message, stamp=stamp, component=COMPONENT, name=name)
         try:
-            self._cluster.create(EVENT, event)
+            self._cluster.create(EVENT, told)
         except AlreadyExists:
+            namespace = objects.namespace(told)
             known = self._cluster.get(EVENT, name, namespace)
-            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp, "message": message[:1024]}
+            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp, "message": told["message"]}
             self._cluster.patch(EVENT, name, namespace, again)
