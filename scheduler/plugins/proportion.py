@@ -229,7 +229,8 @@ class Proportion:
         over[PODS] = False
         if not over.any():
             return Vote.PERMIT
-        place = int(over.argmax())
+        never = over & (asked > at.real)  # what no waiting mends is said first
+        place = int((never if never.any() else over).argmax())
         free, limit = int(at.real[place] - taken[place]), int(at.real[place])
         return self._short(Stage.ADMISSION, Code.QUEUE_CAPABILITY, job.queue, place, int(asked[place]), free, limit)
 

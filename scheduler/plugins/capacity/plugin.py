@@ -128,14 +128,18 @@ class Capacity:
             return closed
         if job.min_resources is None:
             return Vote.PERMIT
-        asked = job.min_resources.values.tolist()
+        wanted = enumerate(job.min_resources.values.tolist())
+        asked = [(place, amount) for place, amount in wanted if place != PODS and amount > 0]
+        full: Verdict | None = None
         for each in at.path:
             sums = each.sums
             left = (each.real - sums.allocated - sums.inqueue + sums.elastic).tolist()
-            for place, amount in enumerate(asked):
-                if place != PODS and amount > 0 and amount > left[place]:
+            for place, amount in asked:
+                if amount > each.real[place]:  # what no waiting mends is said first
                     return self._short(Stage.ADMISSION, each, place, amount, left[place])
-        return Vote.PERMIT
+                if full is None and amount > left[place]:
+                    full = self._short(Stage.ADMISSION, each, place, amount, left[place])
+        return full or Vote.PERMIT
 
     def charge(self, job: JobInfo) -> None:
         """The job was admitted."""
