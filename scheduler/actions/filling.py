@@ -12,7 +12,7 @@ from scheduler.framework.statement import Statement
 from scheduler.model.jobs import JobInfo, TaskInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.subjobs import SubJob
-from scheduler.placement import ladder, refusals, stepwise
+from scheduler.placement import ladder, nominated, refusals, stepwise
 from scheduler.topology.hypernodes import Domain
 
 Tasks = deque[TaskInfo]
@@ -89,7 +89,10 @@ class Filler:
         standing = evaluator.standing(first.cls)
         within = target.within.mask if target.within is not None else None
         refused: dict[str, int] = {}
-        if evaluator.is_contextual(first):
+        row, pipelined = nominated.choose(evaluator, standing, first, within)
+        if row >= 0:
+            rows = [row]
+        elif evaluator.is_contextual(first):
             row, pipelined, refused = stepwise.choose_one(evaluator, standing, first, within)
             rows = [row] if row >= 0 else []
         else:
@@ -116,7 +119,7 @@ class Filler:
 
     def _stands_alone(self, task: TaskInfo) -> bool:
         """Whether a task must be looked at by itself though its class was just looked at."""
-        return self._ssn.evaluator.is_contextual(task) or self._ssn.pre_predicate(task) is not None
+        return bool(task.nominated) or self._ssn.evaluator.is_contextual(task) or self._ssn.pre_predicate(task) is not None
 
     def _note(self, job: JobInfo, verdict: Verdict | None) -> None:
         """Keep the first reason for which a task of the job found no place."""
