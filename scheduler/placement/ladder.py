@@ -26,6 +26,8 @@ def choose(evaluator: Evaluator, standing: Standing, count: int, within: Mask | 
     Fewer than `count` when the group of candidates is used up, or when a node left it and moved the scale of a
     normalised score: place these, then ask again. Empty when there is no candidate at all.
     """
+    if count == 1 and within is None and not standing.normalised and (row := standing.best_idle()) >= 0:
+        return [row], False
     candidates, pipelined = standing.candidates(within)
     scores = standing.scores(candidates)
     if count == 1 or not candidates.any():

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block, NodeTable
-from scheduler.model.resources import Floats, Ints, Mask
+from scheduler.model.resources import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
     from scheduler.framework.plugin import Scale
@@ -38,7 +38,7 @@ class Standing:
     """A class over the whole table; arrays by row.
 
     `static_ok`: static checks hold, and the empty node would be large enough. `normalised` are raw values with the scale
-    of each.
+    of each. `top` is the best row with room, −1 while it is not known.
     """
 
     cls: TaskClass
@@ -50,6 +50,33 @@ class Standing:
     static_version: int
     refusal: Any = None
     refusal_position: int = -1
+    top: int = -1
+
+    def update(self, rows: Rows, views: Views) -> None:
+        """Take in how some rows are found now. `top` stays the first of the best idle rows, or becomes −1: not known."""
+        if self.top >= 0:
+            self.top = self._top_after(rows, views)
+        mine = self.views
+        mine.idle[rows], mine.future[rows], mine.score[rows] = views.idle, views.future, views.score
+
+    def _top_after(self, rows: Rows, views: Views) -> int:
+        scores = np.where(views.idle, views.score, NEVER)
+        at = int(scores.argmax())
+        highest, before = scores[at], self.views.score[self.top]
+        first = int(rows[scores == highest].min())
+        if highest > before or (highest == before and first <= self.top):
+            return first
+        return -1 if self.top in rows else self.top
+
+    def best_idle(self) -> int:
+        """The row where one task has most score and room now, the first of equals; −1 when there is none.
+
+        Only for classes without normalised scores, whose order of rows depends on nothing but the rows.
+        """
+        if self.top < 0:
+            row = int(np.where(self.views.idle, self.views.score, NEVER).argmax())
+            self.top = row if self.views.idle[row] else -1
+        return self.top
 
     def candidates(self, within: Mask | None = None) -> tuple[Mask, bool]:
         """The first group that has a node (of some): those with room now, else those with room after releases (True)."""
@@ -95,14 +122,12 @@ class Evaluator:
             return found
         changed = self.nodes.changed_since(found.position)
         if changed is None or len(changed) > self.nodes.rows:
-            found.views = self.views(found, Block(self.nodes))
+            found.views, found.top = self.views(found, Block(self.nodes)), -1
         elif changed:
             rows = np.asarray(changed if len(changed) == 1 else list(set(changed)), np.intp)
             rows = rows[found.static_ok[rows]]
             if len(rows):
-                views = self.views(found, Block(self.nodes, rows))
-                found.views.idle[rows], found.views.future[rows] = views.idle, views.future
-                found.views.score[rows] = views.score
+                found.update(rows, self.views(found, Block(self.nodes, rows)))
         found.position = self.nodes.position
         return found
 

@@ -10,14 +10,14 @@ from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass
 from scheduler.model.nodes import Block
-from scheduler.model.resources import Floats, Ints
+from scheduler.model.resources import Floats, Ints, Rows
 from scheduler.plugins.kube.scores import across
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
 
-_Terms = tuple[list[int], Ints, Floats, int]
+_Terms = tuple[Rows, Ints, Floats, int]
 """Dimensions, requests and weights, one each, and the sum of the weights."""
 
 
@@ -54,8 +54,8 @@ class Binpack:
         places, requests, weights, divisor = self._terms(cls)
         if not divisor:
             return np.zeros(len(at.rows))
-        have = at.allocatable[:, places]
-        filled = at.used[:, places] + requests
+        have = at.allocatable.take(places, axis=1)
+        filled = at.used.take(places, axis=1) + requests
         fits = filled <= have
         if np.count_nonzero(have) != have.size:
             fits |= have == 0
@@ -72,7 +72,12 @@ class Binpack:
         if found is None:
             terms = [(place, cls.request[place], weight) for place, weight in self._places if cls.request[place] > 0 and weight]
             places, requests, weights = zip(*terms) if terms else ((), (), ())
-            found = self._asked[cls] = (list(places), np.array(requests), np.array(weights, np.float64), sum(weights))
+            found = self._asked[cls] = (
+                np.array(places, np.intp),
+                np.array(requests),
+                np.array(weights, np.float64),
+                sum(weights),
+            )
         return found
 
 

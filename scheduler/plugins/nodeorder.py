@@ -11,7 +11,7 @@ from cluster.objects import untolerated
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
-from scheduler.model.resources import CPU, MEMORY, PODS, Ints, Mask
+from scheduler.model.resources import CPU, MEMORY, PODS, Ints, Mask, Rows
 from scheduler.plugins.kube import affinity, columns, population, scores, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population
@@ -31,7 +31,7 @@ WEIGHTS = {
     "podtopologyspread": 2,
 }
 _GPU = "nvidia.com/gpu"
-_CPU_AND_MEMORY = slice(0, PODS)
+_CPU_AND_MEMORY: Rows = np.array([CPU, MEMORY], np.intp)
 _SOFT = ("PreferNoSchedule",)
 
 
@@ -87,15 +87,15 @@ class NodeOrder:
             if weights["mostrequested"]:
                 total = _plus(total, weights["mostrequested"], scores.most_requested(need, have))
         if weights["balancedresource"] and (places := self._balanced_places(cls)) is not None:
-            asked = at.listed[:, places] + cls.request[places]
-            total = _plus(total, weights["balancedresource"], scores.balanced(asked, at.allocatable[:, places]))
+            asked = at.listed.take(places, axis=1) + cls.request.take(places)
+            total = _plus(total, weights["balancedresource"], scores.balanced(asked, at.allocatable.take(places, axis=1)))
         return np.zeros(len(at.rows), np.int64) if total is None else total
 
-    def _balanced_places(self, cls: TaskClass) -> slice | list[int] | None:
+    def _balanced_places(self, cls: TaskClass) -> Rows | None:
         """The dimensions that are balanced for a class: none when it asks for none of them; GPUs only when it asks for some."""
         gpu = self._gpu
         if gpu is not None and cls.request[gpu]:
-            return [CPU, MEMORY, gpu]
+            return np.array([CPU, MEMORY, gpu], np.intp)
         return _CPU_AND_MEMORY if cls.request[CPU] or cls.request[MEMORY] else None
 
     # -- what the node is --------------------------------------------------------------------------------------------------

@@ -64,6 +64,10 @@ def balanced(requested: Ints, allocatable: Ints) -> Ints:
 
 def _deviation(shares: Floats, there: Mask) -> Floats:
     """The standard deviation over the shares that are there; of two it is half their distance, exactly."""
+    width = shares.shape[1]
+    if width > 2 and np.count_nonzero(there) == there.size:
+        mean = across(shares) / width
+        return np.sqrt(across((shares - mean[:, np.newaxis]) ** 2) / width)
     count = there.sum(axis=1)
     mean = across(np.where(there, shares, 0.0)) / np.maximum(count, 1)
     squares = np.where(there, (shares - mean[:, np.newaxis]) ** 2, 0.0)
