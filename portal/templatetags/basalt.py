@@ -15,7 +15,6 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import localize
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from cluster import display, runtime
@@ -151,14 +150,6 @@ def percent(part: float | None, whole: float | None) -> str:
     if not part or not whole or part < 0 or whole < 0:
         return "0%"
     return f"{min(100.0, 100 * part / whole):.2f}%"
-
-
-@register.filter
-def localized(text: dict[str, str] | None) -> str:
-    """The reader's language out of `{"en": …, "zh-hans": …}`."""
-    if not text:
-        return ""
-    return text.get(get_language() or "en") or text.get("en", "")
 
 
 @register.simple_tag(takes_context=True)
