@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import BigIntegerField, DateTimeField, Subquery, Sum
+from django.db.models import BigIntegerField, DateTimeField, Min, Subquery, Sum
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from queues.models import QueueSample
+from queues.sampling import EVERY
 
 WINDOWS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
 POINTS = 120
@@ -109,16 +110,25 @@ def _units(resource: str) -> Cast:
 def _instants(window: timedelta, now: datetime) -> list[datetime]:
     """When the last sample of each slot was taken. Slots end at round instants, so that the points stay as time goes on.
 
-    One statement of as many index look-ups as there are slots; nothing between them is read.
+    Two statements, the second of as many index look-ups as there are slots; nothing between them is read.
     """
-    slot = window / POINTS
-    seconds = slot.total_seconds()
-    end = now - timedelta(seconds=now.timestamp() % seconds) + slot
+    first = QueueSample.objects.filter(at__gt=now - window, at__lte=now).aggregate(first=Min("at"))["first"]
+    if first is None:
+        return []
+    slot = _slot(window, now - first)
+    end = now - timedelta(seconds=now.timestamp() % slot.total_seconds()) + slot
     ends = [end - slot * at for at in range(POINTS + 1)]
     newest = QueueSample.objects.order_by("-at")[:1]
-    picks = {f"slot{at}": _last_between(until - slot, min(until, now)) for at, until in enumerate(ends)}
-    row = newest.values_list(*picks.values()).first()
+    row = newest.values_list(*(_last_between(until - slot, min(until, now)) for until in ends)).first()
     return [at for at in row or () if at is not None]
+
+
+def _slot(window: timedelta, span: timedelta) -> timedelta:
+    """How much time one point stands for. What was sampled for a short while only is shown as finely as a short window."""
+    slot = window / POINTS
+    while slot / 2 >= EVERY and slot / 2 * POINTS >= span:
+        slot /= 2
+    return slot
 
 
 def _last_between(begin: datetime, end: datetime) -> Subquery:

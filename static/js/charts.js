@@ -22,11 +22,12 @@ export function draw(element, option, after = () => {}) {
   return { chart, update };
 }
 
-/** A round number a little above the highest value, so that the axis ends on a tick. */
+/** An axis of at most six round steps that ends on a tick a little above the highest value. */
 export function nice(highest) {
-  const step = 10 ** Math.floor(Math.log10(Math.max(1, highest)));
-  const unit = [step / 5, step / 2, step].find((part) => highest / part <= 6) ?? step;
-  return Math.ceil((highest * 1.06) / unit) * unit;
+  const top = Math.max(1, highest * 1.03);
+  const step = 10 ** Math.floor(Math.log10(top));
+  const interval = [0.2, 0.5, 1, 2].map((part) => part * step).find((part) => top / part <= 6);
+  return { max: Math.ceil(top / interval) * interval, interval };
 }
 
 /** A tick of the time axis: whole minutes without seconds, midnight as the day. */

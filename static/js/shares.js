@@ -34,7 +34,7 @@ function one() {
     return {
       ...base,
       grid: { ...base.grid, top: 34 },
-      yAxis: { ...base.yAxis, max: nice(highest) },
+      yAxis: { ...base.yAxis, ...nice(highest) },
       legend: legend(names.map((name) => source.words[name])),
       series: names.map((name) => {
         const [colour, type, filled] = STYLES[name];

@@ -42,7 +42,7 @@ export function stack(box) {
     return {
       ...base,
       grid: { ...base.grid, top: wide() ? 12 : 30, right: wide() ? NAME_WIDTH + 22 : 12 },
-      yAxis: { ...base.yAxis, max: nice(highest) },
+      yAxis: { ...base.yAxis, ...nice(highest) },
       legend: wide() ? { show: false } : legend(order().map(named)),
       series,
     };

@@ -35,7 +35,7 @@ def sample(at, **gpus):
 def test_a_window_is_thinned_to_the_last_sample_of_each_slot(django_assert_num_queries):
     for second in range(0, 7200, 10):
         sample(NOW - timedelta(seconds=second), a=second)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         found = history.shares_over_time(["a"], [], GPU, HOUR, NOW)
     assert len(found.times) in (history.POINTS, history.POINTS + 1)
     assert found.times == sorted(found.times)
@@ -50,6 +50,17 @@ def test_the_points_of_a_window_stay_where_they_are_as_time_goes_on():
     before = history.shares_over_time(["a"], [], GPU, HOUR, NOW).times
     after = history.shares_over_time(["a"], [], GPU, HOUR, NOW + timedelta(seconds=7)).times
     assert set(before[:-1]) <= set(after)
+
+
+def test_a_long_window_of_a_young_cluster_is_as_fine_as_a_short_one():
+    for second in range(0, 1200, 10):
+        sample(NOW - timedelta(seconds=second), a=1)
+    week = history.shares_over_time(["a"], [], GPU, history.WINDOWS["7d"], NOW)
+    assert len(week.times) > history.POINTS / 3
+
+
+def test_where_nothing_was_sampled_there_is_nothing():
+    assert history.shares_over_time(["a"], ["b"], GPU, HOUR, NOW).times == []
 
 
 def test_named_queues_have_a_series_and_the_others_one_together():

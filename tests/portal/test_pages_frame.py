@@ -129,7 +129,7 @@ def test_every_vendor_file_is_installed_and_nothing_else_is_found():
 def test_overview_costs_the_same_queries_however_much_there_is(client: Client, ada, django_assert_max_num_queries):
     make.fleet()
     make.save(make.many_jobs(5))
-    with django_assert_max_num_queries(21) as few:
+    with django_assert_max_num_queries(23) as few:
         client.get("/")
     make.save(make.many_jobs(400, seed=8))
     with django_assert_max_num_queries(len(few.captured_queries)):
