@@ -18,7 +18,7 @@ def test_a_running_job_holds_its_nodes_and_a_waiting_one_does_not() -> None:
     names = worlds.node_names(2)
     jobs = [Job("a", 2, Template(4, 8), 2, nodes=names), Job("b", 1, Template(4, 8, 1), 1)]
     offline = Offline(Snapshot.of([*worlds.nodes(2), *(obj for job in jobs for obj in job.objects())]))
-    assert offline.cache.nodes.used[:, 0].tolist() == [4000, 4000]
+    assert offline.cache.nodes.used[:2, 0].tolist() == [4000, 4000]
     assert [bind.name for bind in offline.cycle().binds] == ["b-w-0"]
 
 

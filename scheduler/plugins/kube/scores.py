@@ -67,7 +67,8 @@ def _deviation(shares: Floats, there: Mask) -> Floats:
     width = shares.shape[1]
     if width > 2 and np.count_nonzero(there) == there.size:
         mean = across(shares) / width
-        return np.sqrt(across((shares - mean[:, np.newaxis]) ** 2) / width)
+        even: Floats = np.sqrt(across((shares - mean[:, np.newaxis]) ** 2) / width)
+        return even
     count = there.sum(axis=1)
     mean = across(np.where(there, shares, 0.0)) / np.maximum(count, 1)
     squares = np.where(there, (shares - mean[:, np.newaxis]) ** 2, 0.0)
