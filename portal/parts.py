@@ -124,13 +124,21 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
     return parts
 
 
-def embedded(folder: Path, *, speed: float = 1.0, timing: Timing | None = None, seed: int = 0) -> Embedded:
+def embedded(
+    folder: Path,
+    *,
+    speed: float = 1.0,
+    timing: Timing | None = None,
+    seed: int = 0,
+    prepare: Callable[[], None] | None = None,
+) -> Embedded:
     """The embedded cluster of a folder, in time that runs `speed` times faster and goes on where its objects stopped.
 
-    It becomes this process's cluster, whose machines can be lost on request. Raises `cluster.embedded.lock.StoreLocked`.
+    It becomes this process's cluster, whose machines can be lost on request; `prepare` as in `open_embedded`. Raises
+    `cluster.embedded.lock.StoreLocked`.
     """
     clock = ScaledClock(speed)
-    opened = open_embedded(folder, clock=clock, timing=timing, seed=seed)
+    opened = open_embedded(folder, clock=clock, timing=timing, seed=seed, prepare=prepare)
     clock.catch_up(_latest(opened.cluster))
     runtime.use(opened.cluster)
     machines.simulate(opened.kubelet)

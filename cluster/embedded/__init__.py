@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +36,17 @@ class Embedded:
 
 
 def open_embedded(
-    folder: Path, *, clock: Clock | None = None, admission: Admission | None = None, timing: Timing | None = None, seed: int = 0
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    admission: Admission | None = None,
+    timing: Timing | None = None,
+    seed: int = 0,
+    prepare: Callable[[], None] | None = None,
 ) -> Embedded:
     """Open the cluster that lives in the store's table, as its only owner; `folder` holds the lock file.
 
+    `prepare` is called as the owner before anything is read: it may bring the tables up to date.
     Objects are read back as they were. Raises `cluster.embedded.lock.StoreLocked` when another process owns it.
     """
     # The table needs Django; the store alone, which scenarios and simulations import, does not.
@@ -50,6 +58,8 @@ def open_embedded(
     lock = OwnerLock(folder / "cluster.lock")
     lock.take()
     try:
+        if prepare is not None:
+            prepare()
         table = StoreTable()
         cluster = EmbeddedCluster(table=table, clock=clock or SystemClock(), admission=admission, start=table.load())
         gc.freeze()  # what was read back stays for long: no collection need look at it

@@ -5,9 +5,11 @@ import signal
 import socket
 import threading
 import time
+from unittest import mock
 
 import pytest
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from cluster import runtime
@@ -21,6 +23,7 @@ from cluster.kinds import QUEUE
 from jobs import manifest, writes
 from jobs.models import Job, PhaseChange, Pod, Task
 from portal import parts, samples
+from portal.management.commands import run
 from portal.management.commands.run import Command
 from portal.models import Cycle
 from queues.models import Queue
@@ -152,6 +155,30 @@ class TestRun:
         settings.DATA_DIR = tmp_path
         with pytest.raises(CommandError, match=f"--fleet {fleet}"):
             call_command("run", port=0, fleet=fleet)
+
+    @pytest.mark.parametrize(
+        ("option", "text"),
+        [("fleet", "apiVersion: v1\nkind: Node\nmetadata: {name: 'No Name'}\n"), ("conf", "actions: juggle\n")],
+    )
+    def test_a_bad_file_ends_it_before_anything_is_begun(self, option, text, tmp_path, settings, capsys):
+        settings.DATA_DIR = tmp_path / "data"
+        file = tmp_path / "given.yaml"
+        file.write_text(text)
+        with pytest.raises(CommandError, match=f"--{option} {file}: "):
+            call_command("run", port=0, **{option: file if option == "conf" else str(file)})
+        assert not settings.DATA_DIR.exists()
+        assert not get_user_model().objects.exists()
+        assert capsys.readouterr().out == ""
+
+    def test_nothing_is_migrated_without_the_lock(self, tmp_path, settings):
+        settings.DATA_DIR = tmp_path
+        with (
+            OwnerLock(tmp_path / "cluster.lock"),
+            mock.patch.object(run, "_migrate") as migrate,
+            pytest.raises(CommandError, match="already"),
+        ):
+            call_command("run", port=0)
+        migrate.assert_not_called()
 
     def test_the_first_admin_is_made_once(self, capsys):
         command = Command()

@@ -21,10 +21,11 @@ from cluster import machines, runtime
 from cluster.embedded import Embedded, fleets
 from cluster.embedded.fates import INSTANT
 from cluster.embedded.lock import StoreLocked
+from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError
 from cluster.kinds import NODE
 from portal import parts, samples
-from scheduler.conf import ConfError
+from scheduler import conf
 
 SYNC_SECONDS = 30.0
 
@@ -41,21 +42,20 @@ class Command(BaseCommand):
         parser.add_argument("--speed", type=_speed, default=1.0, help="the cluster's time runs this many times faster")
         parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
         parser.add_argument("--instant", action="store_true", help="pods start and stop without delay")
-        conf = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
-        parser.add_argument("--conf", type=Path, default=conf, help="a volcano-scheduler.conf (default: the one in deploy/)")
+        usual = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
+        parser.add_argument("--conf", type=Path, default=usual, help="a volcano-scheduler.conf (default: the one in deploy/)")
         parser.add_argument("--seed", type=int, default=1, help="of run times and of the sample jobs")
 
     def handle(self, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of asking stop it in the same, clean way
         with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+            fleet = _fleet(options["fleet"])
+            _check_conf(options["conf"])
             listener = stack.enter_context(contextlib.closing(self._listen(options["host"], options["port"])))
             embedded = stack.enter_context(self._opened(options))
+            self._load_fleet(embedded, fleet)
             self._first_admin()
-            self._load_fleet(embedded, options["fleet"])
-            try:
-                found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
-            except (ConfError, OSError) as error:
-                raise CommandError(f"--conf {options['conf']}: {error}") from None
+            found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
             found.runs["kubelet"] = embedded.kubelet.run
             self._serve(found, listener, options)
 
@@ -88,11 +88,11 @@ class Command(BaseCommand):
 
     @contextlib.contextmanager
     def _opened(self, options: dict[str, Any]) -> Iterator[Embedded]:
-        for alias in settings.DATABASES:
-            call_command("migrate", database=alias, interactive=False, verbosity=0)
         timing = INSTANT if options["instant"] else None
         try:
-            embedded = parts.embedded(settings.DATA_DIR, speed=options["speed"], timing=timing, seed=options["seed"])
+            embedded = parts.embedded(
+                settings.DATA_DIR, speed=options["speed"], timing=timing, seed=options["seed"], prepare=_migrate
+            )
         except StoreLocked as error:
             raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
         try:
@@ -111,14 +111,14 @@ class Command(BaseCommand):
         users.create_superuser("admin", "", password)
         self.stdout.write(f"First user: admin   password: {password}   (shown this once)")
 
-    def _load_fleet(self, embedded: Embedded, fleet: str) -> None:
-        if fleet == "none" or embedded.cluster.list(NODE, limit=1).items:
+    def _load_fleet(self, embedded: Embedded, fleet: fleets.Fleet | None) -> None:
+        if fleet is None or embedded.cluster.list(NODE, limit=1).items:
             return
         try:
-            loaded = fleets.load(embedded.cluster, _fleet(fleet))
-        except (OSError, ValueError, ApiError) as error:
-            raise CommandError(f"--fleet {fleet}: {error}") from None
-        self.stdout.write(f"Fleet {fleet}: {loaded.created} objects made.")
+            loaded = fleets.load(embedded.cluster, fleet)
+        except ApiError as error:
+            raise CommandError(f"--fleet: {error}") from None
+        self.stdout.write(f"Fleet {fleet.name}: {loaded.created} objects made.")
 
     def _web(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
@@ -150,10 +150,28 @@ class _Server(uvicorn.Server):
             self._say()
 
 
-def _fleet(name: str) -> fleets.Fleet:
-    if name == "demo":
-        return fleets.demo()
-    return fleets.openb(Path(name)) if name.endswith(".csv") else fleets.from_file(Path(name))
+def _fleet(name: str) -> fleets.Fleet | None:
+    """The fleet of an option. A file is tried on a cluster in memory first, so that a bad one leaves nothing behind."""
+    if name in ("none", "demo"):
+        return fleets.demo() if name == "demo" else None
+    try:
+        fleet = fleets.openb(Path(name)) if name.endswith(".csv") else fleets.from_file(Path(name))
+        fleets.load(EmbeddedCluster(), fleet)
+    except (OSError, ValueError, ApiError) as error:
+        raise CommandError(f"--fleet {name}: {error}") from None
+    return fleet
+
+
+def _check_conf(path: Path) -> None:
+    try:
+        conf.load(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--conf {path}: {error}") from None
+
+
+def _migrate() -> None:
+    for alias in settings.DATABASES:
+        call_command("migrate", database=alias, interactive=False, verbosity=0)
 
 
 def _speed(text: str) -> float:
