@@ -23,7 +23,9 @@ from cluster.projection import Batch
 from jobs import operations
 from jobs.projection import project_jobs
 from portal.parts import Parts
+from queues.choices import QueueState
 from queues.operations import state_of
+from queues.tree import ROOT, Tree
 
 log = structlog.get_logger(__name__)
 PART = "samples"
@@ -133,9 +135,9 @@ def jobs(seed: int, queues: Callable[[], list[str]]) -> Iterator[tuple[str, Obj]
 
 def open_leaves(cluster: Cluster) -> list[str]:
     """Queues that take jobs, by name."""
-    found = cluster.list(QUEUE).items
-    parents = {(queue.get("spec") or {}).get("parent") for queue in found} | {"root"}
-    return sorted(q["metadata"]["name"] for q in found if q["metadata"]["name"] not in parents and state_of(q) == "Open")
+    tree = Tree(cluster.list(QUEUE).items)
+    leaves = (name for name in tree.queues if name != ROOT and not tree.children(name))
+    return sorted(name for name in leaves if state_of(tree.queues[name]) == QueueState.OPEN)
 
 
 def start(parts: Parts, seed: int = 1) -> bool:
