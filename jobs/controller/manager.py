@@ -19,8 +19,8 @@ from jobs.controller.bare import BarePodController
 from jobs.controller.base import Context, Controller
 from jobs.controller.events import EventRecorder
 from jobs.controller.job import JobController
+from jobs.controller.workqueue import WorkQueue
 from jobs.schedulers import scheduler_names
-from jobs.workqueue import WorkQueue
 from queues.controller import QueueController
 
 WORKERS = 3

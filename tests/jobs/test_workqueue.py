@@ -6,7 +6,7 @@ import threading
 import time
 
 from cluster.clock import ManualClock, SystemClock
-from jobs.workqueue import WorkQueue
+from jobs.controller.workqueue import WorkQueue
 
 
 def drain(queue: WorkQueue[str]) -> list[str]:
