@@ -14,7 +14,19 @@ from random import Random
 from typing import Any
 
 from cluster import objects
-from cluster.kinds import CLAIM, DISRUPTION_BUDGET, HYPER_NODE, NAMESPACE, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from cluster.kinds import (
+    CLAIM,
+    DISRUPTION_BUDGET,
+    HYPER_NODE,
+    NAMESPACE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    RESOURCE_QUOTA,
+    Kind,
+)
 from cluster.port import Obj, WatchEvent
 from scheduler.conf import Configuration
 from scheduler.framework.explain import Code, Stage, Verdict
@@ -23,11 +35,14 @@ from scheduler.model import build, subjobs
 from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskInfo, TaskStatus
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
+from scheduler.model.quotas import Quota, quota
 from scheduler.model.resources import Dimensions
 from scheduler.placement.oversize import Oversize
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 
-KINDS: tuple[Kind, ...] = (NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, POD_GROUP, POD)
+KINDS: tuple[Kind, ...] = (
+    NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA, POD_GROUP, POD,
+)  # fmt: skip
 """What the scheduler watches; on a list this order needs no second look at anything."""
 
 DEFAULT_QUEUE = "default"
@@ -60,6 +75,7 @@ class SchedulerCache:
         self.hyper_nodes = NetworkTree(self.nodes)
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
+        self._quotas: dict[str, dict[str, Quota]] = {}
         self._oversize = Oversize(self.nodes, self.dims)
         self._priorities: dict[str, Obj] = {}
         self._homeless: defaultdict[str, dict[str, TaskInfo]] = defaultdict(dict)
@@ -74,6 +90,7 @@ class SchedulerCache:
             CLAIM: lambda obj, gone: _keep(self.claims, objects.key(obj), obj, gone),
             DISRUPTION_BUDGET: lambda obj, gone: _keep(self.budgets, objects.key(obj), obj, gone),
             HYPER_NODE: self.hyper_nodes.apply,
+            RESOURCE_QUOTA: self._quota,
         }
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -314,6 +331,13 @@ class SchedulerCache:
         else:
             self.queues[name] = build.queue(obj, self.dims)
 
+    def _quota(self, obj: Obj, gone: bool) -> None:
+        """Keep a quota; a version that cannot be read takes the place of one that could, and limits nothing."""
+        quotas = self._quotas.setdefault(objects.namespace(obj), {})
+        quotas.pop(objects.name(obj), None)
+        if not gone:
+            quotas[objects.name(obj)] = quota(obj)
+
     def _priority_class(self, obj: Obj, gone: bool) -> None:
         build.whole(obj, "value", 0)
         _keep(self._priorities, objects.name(obj), obj, gone)
@@ -348,7 +372,7 @@ class SchedulerCache:
             uid, conf, self.dims, self.nodes, jobs, self.queues, now=now, random=random,
             classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
-            hyper_nodes=self._network(),
+            hyper_nodes=self._network(), quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
         )  # fmt: skip
         ssn.verdicts.update(strays)
         ssn.open()

@@ -270,9 +270,6 @@ class _Reader:
                 switches[switch] = value
             else:
                 self._fault(fields[switch], f"{switch} must be true or false")
-        if switches.get("enableHierarchy") and name in registry.LATER_HIERARCHY:
-            message = f"{name} with enableHierarchy is Volcano's, and Basalt does not have it yet: leave the switch out"
-            self._fault(fields["enableHierarchy"], message)
         return PluginOption(name, switches, self._arguments(name, fields.get("arguments")), node.start_mark.line + 1)
 
     def _arguments(self, owner: str, node: yaml.Node | None) -> Arguments:

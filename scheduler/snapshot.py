@@ -23,6 +23,7 @@ from cluster.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    RESOURCE_QUOTA,
     Kind,
     by_api,
 )
@@ -49,6 +50,7 @@ class Snapshot:
     claims: list[Obj] = field(default_factory=list)
     budgets: list[Obj] = field(default_factory=list)
     hyper_nodes: list[Obj] = field(default_factory=list)
+    quotas: list[Obj] = field(default_factory=list)
     conf: str = configuration.DEFAULT
 
     @classmethod
@@ -116,6 +118,7 @@ _FIELDS: dict[Kind, str] = {
     CLAIM: "claims",
     DISRUPTION_BUDGET: "budgets",
     HYPER_NODE: "hyper_nodes",
+    RESOURCE_QUOTA: "quotas",
 }
 
 

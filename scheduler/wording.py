@@ -15,6 +15,7 @@ _CAUSES = {
     "ports": "node(s) had the host port taken",
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
+    "node_group": "node(s) didn't belong to a group of the queue, or the queue was at its limit there",
     "spread": "node(s) broke a topology spread constraint",
 }
 
@@ -32,12 +33,16 @@ def describe(verdict: Verdict) -> str:
             return f"nothing is scheduled: {_without_parent(verdict.queue)}"
         case Code.QUEUE_NOT_LEAF:
             return f"nothing is scheduled: queue {verdict.queue} has queues below it, and jobs of its own"
+        case Code.QUEUE_BROKEN:
+            return f"queue {verdict.queue} places nothing: its {verdict.resource} cannot be read"
         case Code.QUEUE_OVERUSED:
             return f"queue {verdict.queue} holds all that it deserves{_of(verdict)}"
         case Code.QUEUE_CAPABILITY:
             return f"queue {verdict.queue} is at its limit: {_asks(verdict)}"
         case Code.QUEUE_DESERVED:
             return f"queue {verdict.queue} is at its share: {_asks(verdict)}"
+        case Code.RESOURCE_QUOTA:
+            return f"a resource quota of the namespace is used up: {_asks(verdict)}"
         case Code.OVERCOMMIT:
             return f"the cluster has admitted as much as it may: {_asks(verdict)}"
         case Code.POD_TOO_LARGE:

@@ -32,11 +32,8 @@ def configuration(setup: Words) -> str:
         if name not in registry.actions:
             raise NotSupported(name)
     for option in (option for tier in options for option in tier):
-        name = option["name"]
-        if name not in registry.plugins:
-            raise NotSupported(name)
-        if option.get("enableHierarchy") and name in registry.LATER_HIERARCHY:
-            raise NotSupported(f"enableHierarchy of {name}")
+        if option["name"] not in registry.plugins:
+            raise NotSupported(option["name"])
     return yaml.safe_dump({"actions": ", ".join(actions), "tiers": [{"plugins": tier} for tier in options]})
 
 

@@ -15,12 +15,10 @@ plugins: dict[str, type[Plugin]] = {}
 actions: dict[str, type[Action]] = {}
 
 LATER_PLUGINS = frozenset({
-    "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numa-aware",
-    "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage",
+    "cdp", "deviceshare", "extender", "network-topology-aware", "numa-aware",
+    "pdb", "rescheduling", "resource-strategy-fit", "task-topology", "tdm", "usage",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
-LATER_HIERARCHY = frozenset({"nodegroup"})
-"""Plugins whose hierarchical behaviour Basalt does not have yet."""
 LATER_ACTIONS = frozenset({"gangpreempt", "gangreclaim"})
 """Volcano's actions that Basalt does not have yet, unless they registered."""
 

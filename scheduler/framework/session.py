@@ -20,6 +20,7 @@ from scheduler.framework.victims import VictimRules
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
+from scheduler.model.quotas import Quota
 from scheduler.model.resources import Dimensions
 from scheduler.placement.standing import Evaluator
 from scheduler.topology.hypernodes import HyperNodes
@@ -31,7 +32,7 @@ class Session(Registrations):
 
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
     `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
-    `namespaces` the labels of each namespace; `budgets` the PodDisruptionBudgets;
+    `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
     `places` are the network domains, and where gangs are in them.
@@ -54,12 +55,13 @@ class Session(Registrations):
         budgets: Sequence[Mapping[str, Any]] = (),
         memo: dict[Any, Any] | None = None,
         hyper_nodes: HyperNodes | None = None,
+        quotas: Mapping[str, Sequence[Quota]] | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
         self.now, self.random = now, random
         self.stamp = objects.stamp(now)
-        self.namespaces, self.budgets = namespaces or {}, budgets
+        self.namespaces, self.budgets, self.quotas = namespaces or {}, budgets, quotas or {}
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
         self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())

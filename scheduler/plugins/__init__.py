@@ -9,12 +9,15 @@ from scheduler.plugins import (
     gang,
     gputopology,
     network_topology,
+    nodegroup,
     nodeorder,
     overcommit,
     pdb,
     predicates,
     priority,
     proportion,
+    resourcequota,
+    sla,
 )
 
 __all__ = [
@@ -26,10 +29,13 @@ __all__ = [
     "gang",
     "gputopology",
     "network_topology",
+    "nodegroup",
     "nodeorder",
     "overcommit",
     "pdb",
     "predicates",
     "priority",
     "proportion",
+    "resourcequota",
+    "sla",
 ]

@@ -16,7 +16,8 @@ from scheduler.framework.turns import Hierarchy
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Ints, Rows
-from scheduler.plugins.fair_tree import FairTree, total_request
+from scheduler.plugins.fair_tree import FairTree
+from scheduler.plugins.holdings import total_request
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

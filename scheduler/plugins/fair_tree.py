@@ -12,12 +12,10 @@ from math import isfinite
 
 import numpy as np
 
-from scheduler.model.jobs import JobInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Floats, Ints, Mask, Rows
 
-_BEYOND = (TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.SUCCEEDED, TaskStatus.FAILED, TaskStatus.UNKNOWN)
-"""Statuses whose requests are not in `JobInfo.requested`."""
 HIERARCHY, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 
 
@@ -180,12 +178,3 @@ def _weight(text: str) -> float:
     except ValueError:
         return 1.0
     return max(weight, 1.0) if isfinite(weight) else 1.0
-
-
-def total_request(job: JobInfo) -> Ints:
-    """What all of a job's tasks ask, whatever became of them."""
-    asked = job.requested
-    for status in _BEYOND:
-        for task in job.by_status[status].values():
-            asked = asked + task.request
-    return asked

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.jobs import JobInfo, TaskClass, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Ints
+
+_LIVING = (TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
+_ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+"""Statuses whose requests are not in `JobInfo.requested`."""
 
 OPEN_ENDED = 1 << 62
 """An amount that limits nothing; sums stop at it, so that absurd amounts do not wrap around."""
@@ -67,6 +71,15 @@ def real_capability(queue: QueueInfo, lendable: Ints) -> Ints:
     """The most that a queue can ever have: what no guarantee holds back and its own guarantee, below its capability."""
     real: Ints = np.minimum(lendable + np.minimum(queue.guarantee.values, OPEN_ENDED), limits(queue.capability))
     return real
+
+
+def total_request(job: JobInfo, *, ended: bool = True) -> Ints:
+    """What all of a job's tasks ask, whatever became of them; those that ended only when they are asked for."""
+    asked = job.requested
+    for status in (*_LIVING, *_ENDED) if ended else _LIVING:
+        for task in job.by_status[status].values():
+            asked = asked + task.request
+    return asked
 
 
 class Terms:

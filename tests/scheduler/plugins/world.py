@@ -97,16 +97,17 @@ class World:
             self.nodes.place([task], [node])
         return task
 
-    def session(self, *plugins: str | tuple[str, dict[str, Any]], **switches: bool) -> Session:
-        """An open session with the plugins in one tier; a plugin with arguments is a pair."""
+    def session(self, *plugins: str | tuple[str, dict[str, Any]], apart: bool = False, **switches: bool) -> Session:
+        """An open session with the plugins in one tier (`apart`: one each); a plugin with arguments is a pair."""
         named = [plugin if isinstance(plugin, tuple) else (plugin, {}) for plugin in plugins]
         options = tuple(PluginOption(name, switches, Arguments(name, values)) for name, values in named)
+        tiers = tuple((option,) for option in options) if apart else (options,)
         width = self.dims.width
         self.nodes.widen(width)
         for holder in (*self.queues.values(), *self.jobs.values(), *self.classes.values()):
             holder.widen(width)
         session = Session(
-            "session", Configuration(("allocate",), (options,)), self.dims, self.nodes, self.jobs, self.queues,
+            "session", Configuration(("allocate",), tiers), self.dims, self.nodes, self.jobs, self.queues,
             now=1000.0, random=Random(0), classes=list(self.classes.values()), claims=self.claims,
         )  # fmt: skip
         session.open()
