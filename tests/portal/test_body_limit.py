@@ -4,6 +4,7 @@ import json
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
+
 from portal.body_limit import LIMIT, BodyLimit
 
 pytestmark = pytest.mark.asyncio
