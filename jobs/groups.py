@@ -114,7 +114,7 @@ def build_bare_group(pod: Obj, owner: Obj | None = None) -> Obj:
         "metadata": {
             "name": bare_group_name(pod),
             "namespace": objects.namespace(pod),
-            "annotations": {k: v for k, v in above.items() if k.startswith("volcano.sh/")} | inherited(dict(annotations)),
+            "annotations": {k: v for k, v in above.items() if k.startswith("volcano.sh/")} | inherited(annotations),
             "labels": {key: labels[key] for key in (keys.PREEMPTABLE, keys.COOLDOWN_TIME) if key in labels},
             "ownerReferences": references or [objects.owner_reference({"apiVersion": "v1", "kind": "Pod", **pod})],
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from cluster import objects
 from cluster.port import Obj
@@ -95,7 +96,7 @@ def _annotations(job: Obj, task: Obj, index: int) -> dict[str, str]:
     return annotations | inherited(objects.annotations(job))
 
 
-def inherited(annotations: Obj | dict[str, str]) -> dict[str, str]:
+def inherited(annotations: Mapping[str, str]) -> dict[str, str]:
     """The annotations that a job hands on to its pods, and a bare pod to its PodGroup."""
     found = {key: annotations[key] for key in _FROM_ANNOTATIONS if key in annotations}
     for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE):
