@@ -229,11 +229,7 @@ class _Reader:
             return ()
         names = [name.strip() for name in self._text(node, "actions").split(",")]
         for name in names:
-            if name in registry.actions:
-                continue
-            if name in registry.LATER_ACTIONS:
-                self._fault(node, f"action {name!r} is Volcano's, and Basalt does not have it yet: leave it out")
-            else:
+            if name not in registry.actions:
                 self._fault(node, f"action {name!r} is unknown; known are {', '.join(sorted(registry.actions))}")
         return tuple(names)
 
@@ -291,7 +287,7 @@ class _Reader:
         for entry in self._list(node, "configurations") if node is not None else ():
             fields = self._mapping(entry, "configuration of an action", {"name", "arguments"})
             name = self._text(fields["name"], "name") if "name" in fields else ""
-            if name not in registry.actions and name not in registry.LATER_ACTIONS:
+            if name not in registry.actions:
                 self._fault(entry, f"{name!r} is no action; known are {', '.join(sorted(registry.actions))}")
             found[name] = self._arguments(name, fields.get("arguments"))
         return found

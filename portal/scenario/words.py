@@ -149,7 +149,7 @@ def _plugin_name(reader: Reader, node: yaml.Node, where: str) -> str:
 
 def _action_name(reader: Reader, node: yaml.Node, where: str) -> str:
     found = text(reader, node, where)
-    if found and found not in registry.actions and found not in registry.LATER_ACTIONS:
+    if found and found not in registry.actions:
         reader.fault(node, where, f"there is no action {found!r}")
     return found
 

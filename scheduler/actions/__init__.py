@@ -1,5 +1,5 @@
 """The actions; importing the package registers them."""
 
-from scheduler.actions import allocate, backfill, enqueue, preempt, reclaim, shuffle
+from scheduler.actions import allocate, backfill, enqueue, gangs, preempt, reclaim, shuffle
 
-__all__ = ["allocate", "backfill", "enqueue", "preempt", "reclaim", "shuffle"]
+__all__ = ["allocate", "backfill", "enqueue", "gangs", "preempt", "reclaim", "shuffle"]

@@ -19,7 +19,7 @@ import numpy as np
 from scheduler.eviction.smallest import EXACT, smallest
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.victims import Offer
-from scheduler.model.jobs import TaskClass, TaskInfo
+from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Ints, Rows
 
@@ -255,20 +255,25 @@ def give_back(ssn: Session, statement: Statement, terms: Terms) -> None:
 
     A later task may have needed a larger victim on a node or in a queue, so that an earlier, smaller one is not needed.
     """
-    placed: dict[int, dict[TaskClass, TaskInfo]] = {}
-    for task in statement.pipelined():
-        placed.setdefault(task.node, {})[task.cls] = task
-    first = statement.pipelined()[0] if placed else None
+    first = next(iter(statement.pipelined()), None)
     if first is None:
         return
     victims = list(enumerate(statement.evicted()))
     for _, victim in sorted(victims, key=lambda each: (-level(first, each[1]), -each[0])):
-        cause = statement.spare(victim)
-        if not all(_stays(ssn, statement, terms, task) for task in placed.get(victim.node, {}).values()):
+        spare_together(ssn, statement, [victim], asks_room=terms.asks_room)
+
+
+def spare_together(ssn: Session, statement: Statement, victims: Sequence[TaskInfo], *, asks_room: bool) -> None:
+    """Take evictions back if every task of the statement still has its place then; else all of them stand."""
+    causes = [statement.spare(victim) for victim in victims]
+    rows = {victim.node for victim in victims}
+    placed = {(task.node, task.cls): task for task in statement.pipelined() if task.node in rows}
+    if not all(_stays(ssn, statement, task, asks_room=asks_room) for task in placed.values()):
+        for victim, cause in zip(victims, causes, strict=True):
             statement.evict(victim, cause)
 
 
-def _stays(ssn: Session, statement: Statement, terms: Terms, task: TaskInfo) -> bool:
+def _stays(ssn: Session, statement: Statement, task: TaskInfo, *, asks_room: bool) -> bool:
     standing = ssn.evaluator.standing(task.cls)
     with statement.lifted(task) as row:
-        return fits(ssn, standing, task, row, asks_room=terms.asks_room)
+        return fits(ssn, standing, task, row, asks_room=asks_room)

@@ -56,12 +56,12 @@ def is_terminating_for(task: TaskInfo, other: TaskInfo) -> bool:
     return other.job.priority < task.job.priority
 
 
-def commit(ssn: Session, statement: Statement, job: JobInfo) -> None:
-    """Keep a plan, nominate its tasks to nodes that victims leave, and say that the job only waits for them to go."""
+def commit(ssn: Session, statement: Statement, job: JobInfo, *, nominate_all: bool = False) -> None:
+    """Keep a plan, nominate its tasks to nodes that victims leave (or all), and say that the job waits for them to go."""
     victims = statement.evicted()
     rows = {victim.node for victim in victims}
     for task in statement.pipelined():
-        if task.node in rows:
+        if nominate_all or task.node in rows:
             task.nominated = ssn.nodes.names[task.node]
     statement.commit()
     if victims or job.uid in ssn.verdicts:

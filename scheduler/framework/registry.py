@@ -19,8 +19,6 @@ LATER_PLUGINS = frozenset({
     "pdb", "rescheduling", "resource-strategy-fit", "task-topology", "tdm", "usage",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
-LATER_ACTIONS = frozenset({"gangpreempt", "gangreclaim"})
-"""Volcano's actions that Basalt does not have yet, unless they registered."""
 
 
 def plugin(cls: P) -> P:

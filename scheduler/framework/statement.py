@@ -108,6 +108,12 @@ class Statement:
             self.ssn.nodes.place([task], [row])
             self.ssn.allocated(_event([task]))
 
+    def absorb(self, other: Statement) -> None:
+        """Take over what another statement did."""
+        self.entries += other.entries
+        other.entries = []
+        self.ssn.statements.pop(id(other), None)
+
     def evicted(self) -> list[TaskInfo]:
         """The tasks that it evicts, in that order."""
         return [task for entry in self.entries if entry.step is Step.EVICT for task in entry.tasks]

@@ -28,6 +28,7 @@ class Conformance:
     def on_session_open(self, ssn: Session) -> None:
         ssn.add_preemptable(self.name, expendable)
         ssn.add_reclaimable(self.name, expendable)
+        ssn.add_unified_evictable(self.name, lambda kind, job, candidates: _expendable(candidates))
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write."""
@@ -35,4 +36,8 @@ class Conformance:
 
 def expendable(preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
     """The candidates that are neither critical nor the system's."""
+    return _expendable(candidates)
+
+
+def _expendable(candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
     return [task for task in candidates if task.priority_class not in _CRITICAL and task.namespace != _SYSTEM_NAMESPACE]

@@ -36,6 +36,7 @@ class Gang:
         ssn.add_job_starving(self.name, JobInfo.is_starving)
         ssn.add_preemptable(self.name, surplus)
         ssn.add_reclaimable(self.name, surplus)
+        ssn.add_unified_evictable(self.name, lambda kind, job, candidates: candidates)  # bundles keep gangs whole
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write: a gang's counts are the job's own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo, TaskInfo
 
@@ -27,6 +28,7 @@ class Priority:
         ssn.add_job_order(self.name, lambda job: -job.priority)
         ssn.add_sub_job_order(self.name, lambda sub: -sub.priority)
         ssn.add_preemptable(self.name, lower)
+        ssn.add_unified_evictable(self.name, _below)
         ssn.add_job_starving(self.name, wants_more)
 
     def on_session_close(self, ssn: Session) -> None:
@@ -46,6 +48,13 @@ def lower(preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]
         if theirs < ours:
             victims.append(task)
     return victims
+
+
+def _below(kind: EvictionKind, job: JobInfo, candidates: Sequence[TaskInfo]) -> Sequence[TaskInfo]:
+    """For a gang of the same queue, tasks of jobs with strictly lower priority; between queues priority does not matter."""
+    if kind is EvictionKind.RECLAIM:
+        return candidates
+    return [task for task in candidates if task.job is not None and task.job.priority < job.priority]
 
 
 def wants_more(job: JobInfo) -> bool:

@@ -38,7 +38,6 @@ def test_switches_have_their_defaults_and_their_exact_spelling():
         ("tiers: []\n", 1, "actions is missing"),
         ('actions: "allocate"\n', 1, "tiers is missing"),
         ('\nactions: "allocate, dance"\ntiers: []\n', 2, "'dance' is unknown"),
-        ('actions: "allocate, gangreclaim"\ntiers: []\n', 1, "does not have it yet"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: ganged\n', 4, "'ganged' is unknown"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: numa-aware\n', 4, "does not have it yet"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: gang\n', 6, "listed twice"),

@@ -1,0 +1,93 @@
+"""gangpreempt and gangreclaim: room for a gang as a whole, by evicting what other gangs can spare, or other gangs whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scheduler.eviction import starving
+from scheduler.eviction.gangs import GangTaker, GangTerms
+from scheduler.framework.plugin import EvictionKind
+from scheduler.framework.registry import action
+from scheduler.framework.victims import Backwards
+from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+
+class _GangAction:
+    """What both have in common: `maxDomains` places to look at, and whether gangs may be taken whole."""
+
+    name: ClassVar[str]
+
+    def __init__(self, arguments: Arguments) -> None:
+        most = arguments.integer("maxDomains", 8)
+        self._domains = most if most > 0 else 8
+        self._whole = arguments.boolean("allowWholeBundle", True)
+
+    def execute(self, ssn: Session) -> None:
+        terms = self._terms(ssn)
+        by_queue = starving.by_queue(ssn)
+        for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
+            if terms.kind is EvictionKind.RECLAIM and ssn.overused(queue) is not None:
+                continue
+            for job in by_queue[queue.name]:
+                if ssn.job_starving(job):
+                    self._serve(ssn, terms, job)
+
+    def _serve(self, ssn: Session, terms: GangTerms, job: JobInfo) -> None:
+        taker = GangTaker(ssn, terms, job)
+        tasks = [task for _, tasks in taker.parts for task in tasks]
+        if not tasks or not all(starving.may_evict(task) for task in tasks):
+            return
+        if terms.kind is EvictionKind.RECLAIM and not all(ssn.preemptive(ssn.queues[job.queue], task) for task in tasks):
+            return
+        taker.take()
+
+    def _terms(self, ssn: Session) -> GangTerms:
+        raise NotImplementedError
+
+
+@action
+class GangPreempt(_GangAction):
+    """Within a queue, from jobs of strictly lower priority."""
+
+    name: ClassVar[str] = "gangpreempt"
+
+    def _terms(self, ssn: Session) -> GangTerms:
+        def may_lose(job: JobInfo, task: TaskInfo) -> bool:
+            theirs = task.job
+            if theirs is None or theirs is job or theirs.queue != job.queue or theirs.priority >= job.priority:
+                return False
+            return task.status in (TaskStatus.BOUND, TaskStatus.RUNNING) and _may_go(task)
+
+        def order(job: JobInfo) -> Any:
+            return lambda theirs: Backwards(ssn.job_key(theirs))
+
+        return GangTerms(self.name, EvictionKind.PREEMPT, may_lose, order, self._whole, self._domains)
+
+
+@action
+class GangReclaim(_GangAction):
+    """From other queues that may be reclaimed from."""
+
+    name: ClassVar[str] = "gangreclaim"
+
+    def _terms(self, ssn: Session) -> GangTerms:
+        def may_lose(job: JobInfo, task: TaskInfo) -> bool:
+            theirs = ssn.queues.get(task.job.queue) if task.job is not None else None
+            if theirs is None or theirs.name == job.queue or not theirs.reclaimable:
+                return False
+            return task.status is TaskStatus.RUNNING and _may_go(task)
+
+        def order(job: JobInfo) -> Any:
+            return lambda theirs: ssn.victims.queue_key(ssn.queues[theirs.queue], ssn.queues[job.queue])
+
+        return GangTerms(self.name, EvictionKind.RECLAIM, may_lose, order, self._whole, self._domains)
+
+
+def _may_go(task: TaskInfo) -> bool:
+    """Neither the pod nor its gang says that it is not preemptable."""
+    gang = task.job.annotations.get("volcano.sh/preemptable", "") if task.job is not None else ""
+    return task.preemptable and gang.lower() != "false"
