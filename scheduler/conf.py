@@ -109,6 +109,10 @@ class Arguments:
             raise self.error(key, f"{value!r} must be true or false")
         return value
 
+    def value(self, key: str, default: Any) -> Any:
+        """Whatever is given, of any type."""
+        return self._values.get(key, default)
+
     def text(self, key: str, default: str) -> str:
         """A text."""
         value = self._values.get(key, default)

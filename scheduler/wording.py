@@ -15,6 +15,7 @@ _CAUSES = {
     "ports": "node(s) had the host port taken",
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
+    "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",
     "node_group": "node(s) didn't belong to a group of the queue, or the queue was at its limit there",
     "spread": "node(s) broke a topology spread constraint",
 }

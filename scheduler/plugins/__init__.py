@@ -16,6 +16,7 @@ from scheduler.plugins import (
     predicates,
     priority,
     proportion,
+    resource_strategy_fit,
     resourcequota,
     sla,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "predicates",
     "priority",
     "proportion",
+    "resource_strategy_fit",
     "resourcequota",
     "sla",
 ]
