@@ -28,6 +28,7 @@ _EXACT = Context(prec=_LONGEST + 2 * _FARTHEST_EXPONENT)
 _NANO = Decimal("1e-9")
 
 GPU_RESOURCES = frozenset({"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "volcano.sh/gpu-number"})
+VGPU_PERCENT = "volcano.sh/vgpu-memory-percentage"
 BYTES = frozenset({"memory", "ephemeral-storage"})
 
 
@@ -113,10 +114,13 @@ def format_units(resource: str, units: int) -> str:
 
 
 def is_counted(resource: str) -> bool:
-    """Whether the scheduler's arithmetic knows a resource name at all (Volcano ignores what is no scalar resource)."""
+    """Whether the scheduler's arithmetic knows a resource name at all (Volcano ignores what is no scalar resource).
+
+    A percentage of a card's memory is no amount of a node: only whoever chooses the card can tell what it comes to.
+    """
     if resource in {"cpu", "memory", "ephemeral-storage", "pods"}:
         return True
-    if resource.startswith(("count/", "requests.")):
+    if resource.startswith(("count/", "requests.")) or resource == VGPU_PERCENT:
         return False
     return "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
 

@@ -16,6 +16,7 @@ from typing import Any
 from cluster import objects
 from cluster.kinds import (
     CLAIM,
+    CONFIG_MAP,
     DISRUPTION_BUDGET,
     HYPER_NODE,
     NAMESPACE,
@@ -26,12 +27,13 @@ from cluster.kinds import (
     QUEUE,
     RESOURCE_QUOTA,
     Kind,
-)
+)  # fmt: skip
 from cluster.port import Obj, WatchEvent
 from scheduler.conf import Configuration
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.model import build, subjobs
+from scheduler.model.devices import DEVICE_CONFIG
 from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskInfo, TaskStatus
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
@@ -41,7 +43,7 @@ from scheduler.placement.oversize import Oversize
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 
 KINDS: tuple[Kind, ...] = (
-    NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA, POD_GROUP, POD,
+    CONFIG_MAP, NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA, POD_GROUP, POD,
 )  # fmt: skip
 """What the scheduler watches; on a list this order needs no second look at anything."""
 
@@ -73,6 +75,7 @@ class SchedulerCache:
         self.claims: dict[str, Obj] = {}
         self.budgets: dict[str, Obj] = {}
         self.hyper_nodes = NetworkTree(self.nodes)
+        self.device_configs: dict[str, Obj] = {}
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
         self._quotas: dict[str, dict[str, Quota]] = {}
@@ -91,6 +94,7 @@ class SchedulerCache:
             DISRUPTION_BUDGET: lambda obj, gone: _keep(self.budgets, objects.key(obj), obj, gone),
             HYPER_NODE: self.hyper_nodes.apply,
             RESOURCE_QUOTA: self._quota,
+            CONFIG_MAP: self._config_map,
         }
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ class SchedulerCache:
         if name in self.nodes.index:
             for task in self.nodes.remove(name):
                 if task.status is TaskStatus.BINDING:
-                    task.gpus = ()
+                    task.let_go()
                     self._move(task, TaskStatus.PENDING)
                 else:
                     self._homeless[name][task.uid] = task
@@ -194,7 +198,8 @@ class SchedulerCache:
         if known is not None and _is_being_evicted(known) and task.status in (TaskStatus.BOUND, TaskStatus.RUNNING):
             task.status = TaskStatus.RELEASING
         if known is not None and known.node == row:
-            task.gpus = task.gpus or known.gpus
+            task.gpus, task.cards = task.gpus or known.gpus, task.cards or known.cards
+            task.marks = known.marks
         self._drop_pod(uid)
         if self.dims.width > self.nodes.width:
             self._widen()
@@ -269,7 +274,7 @@ class SchedulerCache:
         task = self.tasks.get(uid)
         if task is not None and task.status is TaskStatus.BINDING:
             self.nodes.withdraw([task])
-            task.gpus = ()
+            task.let_go()
             self._move(task, TaskStatus.PENDING)
 
     def evict_failed(self, uid: str) -> None:
@@ -352,6 +357,13 @@ class SchedulerCache:
             found = min(defaults, key=objects.name, default=None)
         return build.whole(found, "value", 0) if found is not None else 0
 
+    def _config_map(self, obj: Obj, gone: bool) -> None:
+        """Of all ConfigMaps only those about devices matter; what they say is as static as the nodes."""
+        key, about_devices = objects.key(obj), DEVICE_CONFIG in (obj.get("data") or {})
+        if about_devices or key in self.device_configs:
+            _keep(self.device_configs, key, obj, gone or not about_devices)
+            self.nodes.static_version += 1
+
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     def open_session(self, uid: str, conf: Configuration, *, now: float, random: Random) -> Session:
@@ -373,6 +385,7 @@ class SchedulerCache:
             classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             hyper_nodes=self._network(), quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
+            device_configs=self.device_configs,
         )  # fmt: skip
         ssn.verdicts.update(strays)
         ssn.open()

@@ -109,5 +109,5 @@ def _eviction(ssn: Session, task: TaskInfo, cause: Cause) -> EvictionRecord:
 
 
 def _binding(ssn: Session, task: TaskInfo) -> Binding:
-    marks = {objects.GPU_INDICES: ",".join(map(str, task.gpus))} if task.gpus else {}
+    marks = {**task.marks, **({objects.GPU_INDICES: ",".join(map(str, task.gpus))} if task.gpus else {})}
     return Binding(task.namespace, task.name, task.uid, ssn.nodes.names[task.node], marks)

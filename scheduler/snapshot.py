@@ -15,6 +15,7 @@ import orjson
 from cluster import documents, objects
 from cluster.kinds import (
     CLAIM,
+    CONFIG_MAP,
     DISRUPTION_BUDGET,
     HYPER_NODE,
     NAMESPACE,
@@ -51,6 +52,7 @@ class Snapshot:
     budgets: list[Obj] = field(default_factory=list)
     hyper_nodes: list[Obj] = field(default_factory=list)
     quotas: list[Obj] = field(default_factory=list)
+    config_maps: list[Obj] = field(default_factory=list)
     conf: str = configuration.DEFAULT
 
     @classmethod
@@ -59,10 +61,10 @@ class Snapshot:
         found = cls()
         for obj in objs:
             kind = by_api(str(obj.get("apiVersion")), str(obj.get("kind")))
-            if kind in _FIELDS:
-                getattr(found, _FIELDS[kind]).append(obj)
-            elif obj.get("kind") == "ConfigMap" and CONF_KEY in (obj.get("data") or {}):
+            if kind == CONFIG_MAP and CONF_KEY in (obj.get("data") or {}):
                 found.conf = obj["data"][CONF_KEY]
+            elif kind in _FIELDS:
+                getattr(found, _FIELDS[kind]).append(obj)
         if conf:
             found.conf = conf
         return found
@@ -109,6 +111,7 @@ class Snapshot:
 
 _DEFAULT_QUEUE: Obj = {"apiVersion": QUEUE.api_version, "kind": "Queue", "spec": {"weight": 1}, "status": {"state": "Open"}}
 _FIELDS: dict[Kind, str] = {
+    CONFIG_MAP: "config_maps",
     NODE: "nodes",
     QUEUE: "queues",
     POD_GROUP: "pod_groups",

@@ -13,6 +13,7 @@ _CAUSES = {
     "not_ready": "node(s) were not ready",
     "pod_count": "node(s) had no room for another pod",
     "ports": "node(s) had the host port taken",
+    "gpu_cards": "node(s) had no shared card with room",
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
     "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",

@@ -29,6 +29,16 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """One check of what nodes have left, beside the amounts: now, and once what is being released is free."""
+
+    cause: str
+    now: api.Check
+    later: api.Check
+    applies: Callable[[TaskClass], bool] | None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskPredicate:
     """One check of nodes by task; asked only of tasks to which it `applies`."""
 
@@ -76,6 +86,7 @@ SWITCH_OF: dict[str, str | None] = {
     "job_order": "enableJobOrder", "queue_order": "enableQueueOrder", "task_order": "enableTaskOrder",
     "predicate": "enablePredicate", "task_predicate": "enablePredicate", "pre_predicate": "enablePredicate",
     "node_score": "enableNodeOrder", "normalised_score": "enableNodeOrder", "task_score": "enableNodeOrder",
+    "room": "enablePredicate",
     "overused": "enabledOverused", "allocatable": "enabledAllocatable", "preemptive": "enablePreemptive",
     "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
@@ -146,6 +157,21 @@ class Registrations:
         Checks run in the order of registration; a node counts for the first `cause` that refuses it.
         """
         self._add("predicate", plugin, Predicate(cause, check, static, resolvable, applies))
+
+    def add_room(
+        self,
+        plugin: str,
+        cause: str,
+        now: api.Check,
+        later: api.Check,
+        *,
+        applies: Callable[[TaskClass], bool] | None = None,
+    ) -> None:
+        """What is asked together with the amounts: whether one more fits now, and once releasing tasks are gone.
+
+        Both may depend on the class and on the node's own tasks alone; eviction may help.
+        """
+        self._add("room", plugin, Room(cause, now, later, applies))
 
     def add_task_predicate(
         self, plugin: str, cause: str, check: api.TaskCheck, applies: Callable[[TaskInfo], bool], *, resolvable: bool = True

@@ -35,7 +35,7 @@ class Session(Registrations):
     `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
-    `places` are the network domains, and where gangs are in them.
+    `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Session(Registrations):
         budgets: Sequence[Mapping[str, Any]] = (),
         memo: dict[Any, Any] | None = None,
         hyper_nodes: HyperNodes | None = None,
+        device_configs: Mapping[str, Mapping[str, Any]] | None = None,
         quotas: Mapping[str, Sequence[Quota]] | None = None,
     ) -> None:
         super().__init__()
@@ -65,6 +66,7 @@ class Session(Registrations):
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
         self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
+        self.device_configs = device_configs or {}
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.leftovers: dict[str, Verdict] = {}

@@ -169,9 +169,9 @@ class Statement:
 
     def _take_back(self, tasks: list[TaskInfo]) -> None:
         self.ssn.nodes.withdraw(tasks)
-        for task in tasks:
-            task.gpus = ()
         _set_status(tasks, TaskStatus.PENDING)
+        for task in tasks:
+            task.let_go()
         self.ssn.deallocated(_event(tasks))
 
     def _restore(self, entry: Entry) -> None:

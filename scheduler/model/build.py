@@ -11,6 +11,7 @@ import orjson
 
 from cluster import objects
 from cluster.port import Obj
+from scheduler.model import devices
 from scheduler.model.jobs import HostPort, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Amounts, Dimensions
@@ -23,6 +24,7 @@ PREEMPTABLE = "volcano.sh/preemptable"
 DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * 1024 * 1024
 """What Kubernetes's scorers take for a container that asks no cpu (milli) or memory (bytes)."""
 
+_SHARED = frozenset({devices.VGPU_NUMBER, devices.VGPU_MEMORY, devices.GPU_MEMORY, devices.GPU_NUMBER})
 _OWN_PREFIXES = ("volcano.sh/", "basalt.dev/")
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "hostNetwork", "resourceClaims")
@@ -86,16 +88,25 @@ class Classes:
         containers = list(spec.get("containers") or ())
         images = sorted(str(container.get("image") or "") for container in containers)
         asks = [_asks(container) for container in containers]
+        share = devices.read_share(pod) if not _SHARED.isdisjoint(units) else None
         shape = orjson.dumps(
-            [units, asks, images, ports, namespace, [spec.get(name) for name in _PLACING]], option=orjson.OPT_SORT_KEYS
+            [share and repr(share), units, asks, images, ports, namespace, [spec.get(name) for name in _PLACING]],
+            option=orjson.OPT_SORT_KEYS,
         )
         found = self._by_shape.get(shape)
         if found is None:
-            found = self._make(spec, units, ports, namespace)
+            found = self._make(spec, units, ports, namespace, share)
             self._by_shape[shape], self._shapes[found.number] = found, shape
         return found
 
-    def _make(self, spec: Mapping[str, Any], units: Mapping[str, int], ports: tuple[HostPort, ...], namespace: str) -> TaskClass:
+    def _make(
+        self,
+        spec: Mapping[str, Any],
+        units: Mapping[str, int],
+        ports: tuple[HostPort, ...],
+        namespace: str,
+        share: devices.Share | None,
+    ) -> TaskClass:
         vector = self._dims.amounts(units)
         gpu = next((name for name in units if objects.is_gpu(name) and units[name]), "")
         gpus = int(units[gpu] // 1000) if gpu and units[gpu] % 1000 == 0 else 0
@@ -112,6 +123,7 @@ class Classes:
             gpus,
             self._dims.place(gpu) if gpus else -1,
             empty,
+            share,
         )
 
     def known(self) -> Collection[TaskClass]:
@@ -191,6 +203,7 @@ def task(pod: Obj, cls: TaskClass) -> TaskInfo:
         creation=created(pod),
         status=status_of(pod),
         gpus=gpu_indices(marks.get(objects.GPU_INDICES)),
+        cards=devices.uses_of(pod) if cls.share is not None else (),
         gated=bool(spec.get("schedulingGates")),
         nominated=(pod.get("status") or {}).get("nominatedNodeName") or "",
     )

@@ -17,6 +17,7 @@ from scheduler.model.resources import CPU, MEMORY, Amounts, Ints, Mask, Rows, po
 
 if TYPE_CHECKING:
     from scheduler.framework.explain import Verdict
+    from scheduler.model.devices import Share, Use
     from scheduler.model.subjobs import Parts, SubJob
 
 NO_NODE = -1
@@ -56,7 +57,7 @@ class TaskClass:
     `request` (with `pods: 1`) is what a node must have; `compared` are the dimensions that a fit compares: cpu, memory
     and everything asked; `floor` is the request there and below every amount elsewhere. `nonzero` is (cpu, memory) with
     Kubernetes's defaults of 100m and 200Mi for containers that ask nothing. `spec` is the pod spec of one of the tasks,
-    to read selectors, affinity and tolerations from.
+    to read selectors, affinity and tolerations from; `share` is what it asks of cards that pods share.
     Labels are not part of a class: a check that needs them is contextual and looks at the task's own `pod`.
     """
 
@@ -70,6 +71,7 @@ class TaskClass:
     gpus: int = 0
     gpu_dimension: int = -1
     best_effort: bool = False
+    share: Share | None = None
     compared: Rows = field(init=False)
     floor: Ints = field(init=False, repr=False)
 
@@ -91,7 +93,8 @@ class TaskInfo:
 
     `priority` is the order inside a job (pod priority, or its `volcano.sh/task-priority`). `gated`: held by a
     scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone;
-    `sub` is its part of a job that has parts.
+    `sub` is its part of a job that has parts; `cards` are the parts of shared cards that it holds, `marks` the
+    annotations by which its bind tells so.
     """
 
     uid: str
@@ -110,6 +113,8 @@ class TaskInfo:
     status: TaskStatus = TaskStatus.PENDING
     node: int = NO_NODE
     gpus: tuple[int, ...] = ()
+    cards: tuple[Use, ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict, repr=False)
     gated: bool = False
     nominated: str = ""
 
@@ -117,6 +122,10 @@ class TaskInfo:
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+    def let_go(self) -> None:
+        """Hold no GPU and no part of a card any more."""
+        self.gpus, self.cards, self.marks = (), (), {}
 
     @property
     def request(self) -> Ints:

@@ -18,7 +18,7 @@ from scheduler.model.resources import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
     from scheduler.framework.plugin import Scale
-    from scheduler.framework.registrations import NodeScore, Predicate
+    from scheduler.framework.registrations import NodeScore, Predicate, Room
     from scheduler.framework.session import Session
 
 NEVER = -np.inf
@@ -108,6 +108,7 @@ class Evaluator:
         self._static_scores = [item for item in scores if item.static]
         self._scores = [item for item in scores if not item.static]
         self._normalised = ssn.functions("normalised_score")
+        self._rooms: list[Room] = ssn.functions("room")
         self._task_checks = ssn.functions("task_predicate")
         self._task_scores = ssn.functions("task_score")
         self._standings = _kept(ssn)
@@ -176,12 +177,17 @@ class Evaluator:
         idle = ok & (free >= cls.floor).all(axis=1)
         if cls.gpus:
             idle &= _has_slots(at, cls, later=False)
+        rooms = [room for room in self._rooms if _applies(room.applies, cls)]
+        for room in rooms:
+            idle &= room.now(cls, at)
         if not self.nodes.unsettled:
             score = self._score(standing, at) if idle.any() else np.zeros(len(at))
             return Views(idle, idle.copy(), score)
         future = ok & (free + at.releasing - at.pipelined >= cls.floor).all(axis=1)
         if cls.gpus:
             future &= _has_slots(at, cls, later=True)
+        for room in rooms:
+            future &= room.later(cls, at)
         # What is idle may be promised to a pipelined task already.
         return Views(idle & future, future, self._score(standing, at))
 
@@ -193,6 +199,20 @@ class Evaluator:
             if _applies(item.applies, cls):
                 score += item.score(cls, at)
         return score
+
+    def refused_by_rooms(self, standing: Standing, passed: Mask) -> dict[str, int]:
+        """Of nodes that have the amounts, how many each cause of `add_room` refuses."""
+        cls, whole, counts = standing.cls, Block(self.nodes), dict[str, int]()
+        if not self._rooms:
+            return counts
+        fits = passed & (whole.allocatable - whole.used + whole.releasing - whole.pipelined >= cls.floor).all(axis=1)
+        for room in self._rooms:
+            if fits.any() and _applies(room.applies, cls):
+                answer = room.later(cls, whole)
+                if refused := int((fits & ~answer).sum()):
+                    counts[room.cause] = counts.get(room.cause, 0) + refused
+                fits &= answer
+        return counts
 
     # -- single tasks --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,260 @@
+"""deviceshare: pods that share cards, by vGPU (memory, cores, MIG instances of single cards) or by gpushare."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cluster import objects
+from scheduler.framework.plugin import Event
+from scheduler.framework.registry import plugin
+from scheduler.model import devices
+from scheduler.model.devices import Card, Share, Use
+from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
+from scheduler.model.nodes import Block, NodeTable
+from scheduler.model.resources import Floats, Mask
+from scheduler.plugins.deviceshare import mig
+from scheduler.plugins.deviceshare.cards import (
+    BINPACK,
+    SPREAD,
+    Choice,
+    State,
+    card_by_memory,
+    cards_by_number,
+    share_cards,
+    states,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from scheduler.conf import Arguments
+    from scheduler.framework.session import Session
+
+logger = logging.getLogger(__name__)
+
+CAUSE = "gpu_cards"
+_SWITCHES = ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
+_LATER = ("NodeLockEnable", "AscendMindClusterVNPUEnable", "AscendHAMiVNPUEnable")
+
+
+@plugin
+class DeviceShare:
+    """Checks that a node has cards for a pod, chooses them, and tells the device plugin by annotations of the bind.
+
+    Arguments, each after `deviceshare.`: one of `VGPUEnable`, `GPUSharingEnable` (by memory), `GPUNumberEnable` (whole
+    cards), all false; `SchedulePolicy` ("", binpack or spread), `ScheduleWeight` (0); `GPUExclusiveRules`, a list of label
+    maps: pods that match one rule never share a card; `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap
+    that says how MIG divides cards.
+    """
+
+    name: ClassVar[str] = "deviceshare"
+    _ssn: Session
+    _nodes: NodeTable
+    _cards: dict[int, tuple[str, tuple[Card, ...]]]
+    _geometries: list[mig.Geometry]
+
+    def __init__(self, arguments: Arguments) -> None:
+        on = [switch for switch in _SWITCHES if arguments.boolean(f"deviceshare.{switch}", False)]
+        if len(on) > 1:
+            raise arguments.error(f"deviceshare.{on[1]}", f"it cannot be on together with {on[0]}: cards are shared in one way")
+        for later in _LATER:
+            if arguments.boolean(f"deviceshare.{later}", False):
+                raise arguments.error(f"deviceshare.{later}", "Basalt does not have it yet: leave it out")
+        self._way = on[0] if on else ""
+        self._policy = arguments.text("deviceshare.SchedulePolicy", "")
+        if self._policy not in ("", BINPACK, SPREAD):
+            raise arguments.error("deviceshare.SchedulePolicy", f"{self._policy!r} must be binpack or spread, or left out")
+        self._weight = arguments.integer("deviceshare.ScheduleWeight", 0)
+        space = arguments.text("deviceshare.KnownGeometriesCMNamespace", "kube-system")
+        self._config = f"{space}/{arguments.text('deviceshare.KnownGeometriesCMName', 'volcano-vgpu-device-config')}"
+        self._rules = _rules(arguments)
+
+    def on_session_open(self, ssn: Session) -> None:
+        if not self._way:
+            return
+        self._ssn, self._nodes = ssn, ssn.nodes
+        held = ssn.memo.setdefault(self.name, {})
+        key = (self._way, ssn.nodes.static_version)
+        if key not in held:
+            held.clear()
+            held[key] = {}
+        self._cards = held[key]
+        self._geometries = self._read_geometries()
+        ssn.add_room(self.name, CAUSE, self._now, self._later, applies=self._concerns)
+        if self._weight > 0 and self._policy:
+            ssn.add_node_score(self.name, self._score, applies=self._concerns)
+        ssn.add_task_predicate(self.name, CAUSE, self._apart, lambda task: bool(self._keeps_apart(task)))
+        ssn.add_handlers(allocate=self._allocate)
+
+    def on_session_close(self, ssn: Session) -> None:
+        """Nothing to write: what a pod was given is on its task."""
+
+    def _read_geometries(self) -> list[mig.Geometry]:
+        try:
+            return mig.read(self._ssn.device_configs.get(self._config))
+        except ValueError as error:
+            logger.warning("ConfigMap %s: %s; MIG cards are shared by software", self._config, error)
+            return []
+
+    # -- what fits where -----------------------------------------------------------------------------------------------
+
+    def _concerns(self, cls: TaskClass) -> bool:
+        share = cls.share
+        if share is None:
+            return False
+        return bool({"VGPUEnable": share.asks, "GPUSharingEnable": share.memory, "GPUNumberEnable": share.number}[self._way])
+
+    def _now(self, cls: TaskClass, at: Block) -> Mask:
+        return self._fits(cls, at, later=False)
+
+    def _later(self, cls: TaskClass, at: Block) -> Mask:
+        return self._fits(cls, at, later=True)
+
+    def _fits(self, cls: TaskClass, at: Block, *, later: bool) -> Mask:
+        return np.array([found is None or found[0] for found in self._tried(cls, at, later=later)], np.bool_)
+
+    def _score(self, cls: TaskClass, at: Block) -> Floats:
+        return np.array([found[1] if found else 0.0 for found in self._tried(cls, at, later=True)]) * self._weight
+
+    def _tried(self, cls: TaskClass, at: Block, *, later: bool) -> Iterator[tuple[bool, float] | None]:
+        """For each row whether one more copy finds its cards, and the rounded score; None on nodes without cards.
+
+        Such nodes are refused by what they lack of the resources themselves.
+        """
+        assert cls.share is not None
+        copies = [0] * len(at.rows) if at.copies is None else at.copies.tolist()
+        last, done, cards = -1, 0, list[State]()
+        for row, more in zip(at.rows.tolist(), copies, strict=True):
+            if not self._of_row(row)[1]:
+                yield None
+                continue
+            if row != last or more < done:
+                last, done, cards = row, 0, self._states(row, self._held(row, later=later))
+            while done < more and self._choose(row, cards, cls.share) is not None:
+                done += 1
+            choice = self._choose(row, cards, cls.share) if done == more else None
+            done += 1
+            yield (False, 0.0) if choice is None else (True, float(np.floor(choice.score + 0.5)))
+
+    def _choose(self, row: int, cards: list[State], share: Share, closed: Iterable[str] = ()) -> Choice | None:
+        """Cards for one pod, counted in `cards` (also in part, when it does not fit)."""
+        if self._way == "GPUSharingEnable":
+            return card_by_memory(cards, share)
+        if self._way == "GPUNumberEnable":
+            return cards_by_number(cards, share)
+        if share.mode and share.mode != self._of_row(row)[0]:
+            return None
+        return share_cards(cards, share, self._policy, frozenset(closed))
+
+    def _of_row(self, row: int) -> tuple[str, tuple[Card, ...]]:
+        """Mode and cards of a row."""
+        found = self._cards.get(row)
+        if found is None:
+            found = self._cards[row] = self._read(self._nodes.objects[row]) if self._nodes.live[row] else ("", ())
+        return found
+
+    def _read(self, node: Mapping[str, Any]) -> tuple[str, tuple[Card, ...]]:
+        try:
+            return devices.registered(node) if self._way == "VGPUEnable" else ("", devices.equal_cards(node))
+        except ValueError as error:
+            logger.warning("node %s: %s; its cards are not used", objects.name(dict(node)), error)
+            return "", ()
+
+    def _states(self, row: int, uses: Iterable[Use]) -> list[State]:
+        mode, cards = self._of_row(row)
+        return states(cards, uses, self._geometries if mode == devices.MIG else None)
+
+    def _held(self, row: int, *, later: bool, without: TaskInfo | None = None) -> Iterator[Use]:
+        """What tasks on a row hold; `later`: those that are being released do not count."""
+        for task in self._nodes.tasks[row].values():
+            if task.cards and task is not without and not (later and task.status is TaskStatus.RELEASING):
+                yield from task.cards
+
+    # -- pods that may not share with certain others -------------------------------------------------------------------
+
+    def _keeps_apart(self, task: TaskInfo) -> list[Callable[[TaskInfo], bool]]:
+        """By which other tasks' cards are closed to this one: those of its group, those under the same rule."""
+        if not self._concerns(task.cls) or self._way != "VGPUEnable":
+            return []
+        found: list[Callable[[TaskInfo], bool]] = []
+        if task.job is not None and _marks(task).get(devices.GROUP_POLICY) == devices.SPREAD:
+            found.append(lambda other: other.job is task.job)
+        found += [_matcher(rule) for rule in self._rules if _matcher(rule)(task)]
+        return found
+
+    def _closed(self, task: TaskInfo, row: int) -> set[str]:
+        apart = self._keeps_apart(task)
+        return {
+            use.card.partition("[")[0]
+            for other in (self._nodes.tasks[row].values() if apart else ())
+            if other is not task and any(matches(other) for matches in apart)
+            for use in other.cards
+        }
+
+    def _apart(self, task: TaskInfo, at: Block) -> Mask:
+        share = task.cls.share
+        assert share is not None
+        return np.array([
+            not (closed := self._closed(task, row))
+            or self._choose(row, self._states(row, self._held(row, later=True)), share, closed) is not None
+            for row in at.rows.tolist()
+        ], np.bool_)  # fmt: skip
+
+    # -- what is given -------------------------------------------------------------------------------------------------
+
+    def _allocate(self, event: Event) -> None:
+        share = event.cls.share
+        if share is None or not self._concerns(event.cls):
+            return
+        for task in event.tasks:
+            if task.cards or not self._of_row(task.node)[1]:
+                continue
+            later = task.status is TaskStatus.PIPELINED
+            cards = self._states(task.node, self._held(task.node, later=later, without=task))
+            if self._way == "GPUNumberEnable" and task.gpus:  # chosen by their links already
+                choice: Choice | None = Choice([[Use(str(gpu), cards[gpu].card.memory) for gpu in task.gpus]])
+            else:
+                choice = self._choose(task.node, cards, share, self._closed(task, task.node))
+            if choice is None:
+                logger.error("%s was placed on %s, where no card has room", task.key, self._nodes.names[task.node])
+                continue
+            task.cards, task.marks = choice.uses(), self._annotations(task, choice)
+
+    def _annotations(self, task: TaskInfo, choice: Choice) -> dict[str, str]:
+        now = self._ssn.now
+        if self._way != "VGPUEnable":
+            indices = ",".join(use.card for use in choice.uses())
+            return {devices.GPU_INDEX: indices, "volcano.sh/predicate-time": str(int(now * 1e9))}
+        text = devices.vgpu_text(choice.containers)
+        return {
+            "volcano.sh/vgpu-node": self._nodes.names[task.node],
+            "volcano.sh/vgpu-time": str(int(now)),
+            devices.VGPU_IDS: text,
+            devices.VGPU_IDS_TO_ALLOCATE: text,
+            "volcano.sh/bind-phase": "allocating",
+            "volcano.sh/bind-time": str(int(now)),
+        }
+
+
+def _marks(task: TaskInfo) -> Mapping[str, str]:
+    return objects.annotations(dict(task.pod))
+
+
+def _matcher(rule: Mapping[str, str]) -> Callable[[TaskInfo], bool]:
+    def matches(task: TaskInfo) -> bool:
+        labels = objects.labels(dict(task.pod))
+        return all(labels.get(key) == value for key, value in rule.items())
+
+    return matches
+
+
+def _rules(arguments: Arguments) -> list[dict[str, str]]:
+    key = "deviceshare.GPUExclusiveRules"
+    found = arguments.value(key, [])
+    if not isinstance(found, list) or not all(
+        isinstance(rule, dict) and rule and all(isinstance(part, str) for pair in rule.items() for part in pair) for rule in found
+    ):
+        raise arguments.error(key, "it must be a list of label maps, values in quotes where they look like numbers")
+    return found
