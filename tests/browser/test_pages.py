@@ -113,7 +113,7 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     change(job, verdict=limit, verdict_stage="queue_limit")
     expect(page.locator("[data-why]")).to_have_attribute("data-why", "queue.capability")
     expect(page.locator("[data-why] [aria-current=step]")).to_have_text("Queue limit")
-    expect(page.locator("[data-why] .say")).to_contain_text("may use 16 H100 at most")
+    expect(page.locator("[data-why] .say")).to_contain_text("may use 16 GPUs at most")
     expect(page.locator("[data-note]")).to_be_hidden()
 
     for pod in pods:
