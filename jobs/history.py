@@ -33,7 +33,19 @@ def record(rows: Sequence[Job]) -> None:
     known: defaultdict[str, list[PhaseChange]] = defaultdict(list)
     for step in PhaseChange.objects.filter(job_uid__in=[row.uid for row in rows]).order_by("id"):
         known[step.job_uid].append(step)
-    PhaseChange.objects.bulk_create([step for row in rows for step in _missing(row, known[row.uid])], batch_size=500)
+    new = {row.uid: _missing(row, known[row.uid]) for row in rows}
+    late = [step for row in rows for step in _late(row, known[row.uid], new[row.uid])]
+    PhaseChange.objects.bulk_update(late, ["at"], batch_size=500)
+    PhaseChange.objects.bulk_create([step for steps_ in new.values() for step in steps_], batch_size=500)
+
+
+def _late(row: Job, known: Sequence[PhaseChange], new: Sequence[PhaseChange]) -> list[PhaseChange]:
+    """Steps of the gang alone, stamped when they were seen, which was after the job's own next step: moved back to it."""
+    told = {*steps(row.manifest), (row.phase, row.phase_since)}
+    late = [step for step in known if new and step.at > new[0].at and (step.phase, step.at) not in told]
+    for step in late:
+        step.at = new[0].at
+    return late
 
 
 def _missing(row: Job, known: Sequence[PhaseChange]) -> list[PhaseChange]:

@@ -38,10 +38,14 @@ def _running(job: Job) -> str:
 
 def _failed(job: Job) -> str:
     pods = ngettext("%(count)s pod failed", "%(count)s pods failed", job.failed) % {"count": number(job.failed)}
-    if job.retry_count and job.retry_count >= job.max_retry:
-        used = ngettext("%(failed)s, %(retries)s retry used", "%(failed)s, all %(retries)s retries used", job.max_retry)
-        return used % {"failed": pods, "retries": number(job.max_retry)}
-    return pods if job.failed else ""
+    if not job.retry_count or job.retry_count < job.max_retry:
+        return pods if job.failed else ""
+    runs = job.retry_count  # the last retry is not run any more: counting it ends the job
+    if not job.failed:
+        return ngettext("Given up after %(runs)s run", "Given up after %(runs)s runs", runs) % {"runs": number(runs)}
+    if runs == 1:
+        return _("%(failed)s in its only run") % {"failed": pods}
+    return _("%(failed)s in the last of %(runs)s runs") % {"failed": pods, "runs": number(runs)}
 
 
 def _ran(job: Job) -> str:

@@ -139,8 +139,10 @@ class StatusKeeper:
 
     def _job_event(self, ssn: Session, job: JobInfo, verdict: Verdict | None, was: str, writes: Writes) -> None:
         if verdict is None:
-            if job.phase == "Running" and was != "Running":
-                self._event(ssn, job.obj, POD_GROUP, SCHEDULED, "Normal", f"{job.ready_count()} tasks have a node", writes)
+            count = job.ready_count()
+            if job.phase == "Running" and was != "Running" and count:
+                said = "1 task has a node" if count == 1 else f"{count} tasks have a node"
+                self._event(ssn, job.obj, POD_GROUP, SCHEDULED, "Normal", said, writes)
             return
         if job.phase not in ("Pending", "Inqueue", "Unknown"):
             return

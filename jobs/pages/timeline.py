@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,6 +17,7 @@ from jobs.models import Job, PhaseChange, Pod
 
 SHOWN_TASKS = 12
 LABEL_WIDTH = 9.0  # percent of the axis that a bar needs to carry its words
+ENDING = (JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.TERMINATING, JobPhase.COMPLETING)
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
 
 
@@ -60,8 +62,8 @@ class Timeline:
 
     @property
     def legend(self) -> list[tuple[str, str]]:
-        """Each state that occurs, with its word, in order of appearance."""
-        return list({bar.state: bar.word for lane in self.lanes for bar in lane.bars}.items())
+        """Each state that occurs, with its words, in order of appearance; states of one mark may have several."""
+        return list(dict.fromkeys((bar.state, bar.word) for lane in self.lanes for bar in lane.bars))
 
 
 def build(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], present: datetime) -> Timeline:
@@ -74,7 +76,8 @@ def build(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], present
     axis = _Axis(start, end, last)
     tasks = sorted({pod.task for pod in pods})
     lanes = [Lane(_("Job"), _phases(job, changes, axis, over))]
-    lanes += [Lane(task, _task([p for p in pods if p.task == task], axis), is_task=True) for task in tasks[:SHOWN_TASKS]]
+    ending = job.phase_since if job.phase in ENDING else None
+    lanes += [Lane(task, _task([p for p in pods if p.task == task], axis, ending), is_task=True) for task in tasks[:SHOWN_TASKS]]
     return Timeline(start, end, lanes, axis.ticks(), None if over else axis.place(last), max(0, len(tasks) - SHOWN_TASKS))
 
 
@@ -138,19 +141,39 @@ def _phases(job: Job, changes: Sequence[PhaseChange], axis: _Axis, over: datetim
     return bars
 
 
-def _task(pods: Iterable[Pod], axis: _Axis) -> list[Bar]:
-    """Runs of a task, newest pods last: waiting until the first pod started, then running until the last one ended."""
-    runs: dict[int, list[Pod]] = {}
+def _task(pods: Iterable[Pod], axis: _Axis, ending: datetime | None) -> list[Bar]:
+    """What most moves in a task: a pod that runs, else one that stops, else one that waits; no bar while there is none.
+
+    `ending` is since when the job stops its pods, None when it does not.
+    """
+    moves: list[tuple[datetime, str, int]] = []
     for pod in pods:
-        runs.setdefault(pod.job_version, []).append(pod)
-    bars = []
-    for _version, run in sorted(runs.items()):
-        made = min(pod.created_at for pod in run)
-        begun = [pod.started_at for pod in run if pod.started_at]
-        ends = [pod.finished_at or pod.deleted_at for pod in run]
-        done = None if any(end is None for end in ends) else max(end for end in ends if end)
-        first = min(begun) if begun else done
-        bars.append(axis.bar("pending", "Pending", made, first))
-        if begun:
-            bars.append(axis.bar("running", "Running", min(begun), done))
-    return bars
+        stretches = _life(pod, ending)
+        for (state, begin), (_next, end) in pairwise([*stretches, ("", pod.finished_at or pod.deleted_at)]):
+            assert begin is not None
+            moves.append((begin, state, 1))
+            if end is not None:
+                moves.append((max(begin, end), state, -1))
+    alive = dict.fromkeys(_TASK_STATES, 0)
+    steps: list[tuple[datetime, str]] = []
+    for at, group in groupby(sorted(moves, key=itemgetter(0)), key=itemgetter(0)):
+        for _at, state, change in group:
+            alive[state] += change
+        shown = next((state for state, count in alive.items() if count), "")
+        if not steps or steps[-1][1] != shown:
+            steps.append((at, shown))
+    ends: list[datetime | None] = [at for at, _state in steps[1:]]
+    return [axis.bar(state, _TASK_STATES[state], at, end) for (at, state), end in zip(steps, [*ends, None], strict=True) if state]
+
+
+_TASK_STATES = {"running": PodPhase.RUNNING, "terminating": PodPhase.TERMINATING, "pending": PodPhase.PENDING}
+
+
+def _life(pod: Pod, ending: datetime | None) -> list[tuple[str, datetime | None]]:
+    """The states that a pod went through, each with its beginning."""
+    found: list[tuple[str, datetime | None]] = [("pending", pod.created_at)]
+    if pod.started_at:
+        found.append(("running", max(pod.created_at, pod.started_at)))
+    if ending and pod.phase == PodPhase.TERMINATING and not (pod.finished_at or pod.deleted_at):
+        found.append(("terminating", max(ending, pod.started_at or pod.created_at)))
+    return found

@@ -20,7 +20,7 @@ from cluster.errors import ApiError
 from jobs import operations, reasons, summary
 from jobs.choices import job_mark
 from jobs.models import Job
-from jobs.pages import export, queries, timeline, verdict, yamlview
+from jobs.pages import export, parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
 from jobs.pages.facets import panels
 from jobs.pages.podgrid import grid, runs
@@ -106,6 +106,7 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         "actions": offers(request.user, job),
         "present": present,
         "runs": runs(shown.pods),
+        "is_over": parts.is_over(job),
     }
     if tab == "overview":
         context |= {

@@ -14,7 +14,7 @@ import orjson
 from cluster.access import policy
 from cluster.rows import event_row, gpu_rows
 from jobs.models import Job, PhaseChange, Pod, PodGroup
-from jobs.pages import verdict
+from jobs.pages import parts, verdict
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
 from portal.models import Cycle
@@ -113,17 +113,19 @@ class JobTopic(Topic):
         return (self.uid,) if concerns and (uids is None or not concerns.isdisjoint(uids)) else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
-        job = policy().visible(user, Job.objects.filter(pk=self.uid)).only(*JOB_FIELDS, "deleted_at").first()
+        job = policy().visible(user, Job.objects.filter(pk=self.uid)).only(*JOB_FIELDS, "deleted_at", "manifest").first()
         if job is None:
             return Answer()
-        pods = {pod.uid: pod_row(pod) for pod in Pod.objects.filter(job_uid=self.uid)}
-        self._parts = {*pods, *PodGroup.objects.filter(job_uid=self.uid).values_list("uid", flat=True)}
-        changes = PhaseChange.objects.filter(job_uid=self.uid)
+        pods = list(Pod.objects.filter(job_uid=self.uid))
+        groups = list(PodGroup.objects.filter(job_uid=self.uid).order_by("-created_at"))
+        self._parts = {each.uid for each in (*pods, *groups)}
+        changes = list(PhaseChange.objects.filter(job_uid=self.uid))
         extras = {
-            "pods": list(pods.values()),
+            "pods": [pod_row(pod) for pod in pods],
             "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
             "changes": [change_row(change) | {"uid": str(change.pk)} for change in changes],
             "why": [{"uid": self.uid, "html": verdict.html(job)}],
+            "parts": parts.rendered(job, changes, pods, groups[0] if groups else None),
         }
         return Answer({self.uid: job_row(job)}, extras)
 

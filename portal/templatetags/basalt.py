@@ -233,7 +233,7 @@ def _roomy(cell: Cell) -> str:
         cell.index,
         gpus,
         cell.mark,
-        node,
+        link_to("cluster:node", node, "ink2") if pod and pod.node else node,
         states.word_of(pod.phase if pod else "Pending", cell.mark),
     )
 

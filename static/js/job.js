@@ -1,5 +1,6 @@
 // One job, live: head, verdict, pods, events and timeline follow the job's own topic.
-import { append, relayout } from "./timeline.js";
+import { adopt, relayout } from "./timeline.js";
+import { present } from "./clock.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
 import { language, numberWords, runs, stateWord, words } from "./words.js";
@@ -23,18 +24,28 @@ function patchCell(pod) {
   cell.title = [pod.name, pod.node || words.noNode, pod.reason].filter(Boolean).join("\n");
   if (cell.matches(".ba-pod")) {
     cell.querySelector("use").setAttribute("href", `#st-${mark}`);
-    cell.querySelector("[data-node]").textContent = pod.node || words.noNode;
+    writeNode(cell.querySelector("[data-node]"), pod.node, words.noNode);
     cell.querySelector("[data-gpus]").textContent = runs(pod.gpus ?? []);
     cell.querySelector("[data-word]").textContent = stateWord(pod.phase, mark);
   }
   if (changed) flag(cell);
 }
 
+/** A node's name leads to its page. */
+function writeNode(place, node, none) {
+  if (place.textContent.trim() === (node || none)) return;
+  const link = element(node ? "a" : "span", node ? "ink2" : "ink3", node || none);
+  if (node) link.href = `${page.dataset.nodes}${encodeURIComponent(node)}/`;
+  place.replaceChildren(link);
+}
+
 function patchPods(pods) {
   for (const pod of pods) {
     patchCell(pod);
     const row = page.querySelector(`[data-pods] tr[data-uid="${CSS.escape(pod.uid)}"]`);
-    if (row) patch(row, pod);
+    if (!row) continue;
+    patch(row, pod);
+    writeNode(row.querySelector("[data-place]"), pod.node, "–");
   }
 }
 
@@ -100,6 +111,33 @@ function patchWhy(html) {
   showNote();
 }
 
+/** A part of the page that comes whole. Its times are put into the reader's zone, which the server's thread does not know. */
+function patchPart(name, html) {
+  const place = page.querySelector(`[data-part="${name}"]`);
+  if (!place || place.dataset.shown === html) return;
+  const isFirst = place.dataset.shown === undefined;
+  place.dataset.shown = html;
+  if (isFirst && name !== "timeline" && sameText(place, html)) return;
+  const isOpen = place.querySelector("details")?.open;
+  place.innerHTML = html;
+  if (isOpen) place.querySelector("details").open = true;
+  for (const time of place.querySelectorAll("time:not([data-since])")) time.textContent = clockWords(time.dateTime);
+  if (name === "timeline") adopt();
+}
+
+function sameText(place, html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  return made.content.textContent.trim() === place.textContent.trim();
+}
+
+/** An instant as the server writes it: with its day when that is not today. */
+function clockWords(stamp) {
+  const at = new Date(stamp);
+  const time = at.toLocaleTimeString(language, { hour12: false });
+  return at.toDateString() === new Date(present()).toDateString() ? time : `${at.toLocaleDateString("sv")} ${time}`;
+}
+
 /** The one line is for what the panel does not say. */
 function showNote() {
   const note = page.querySelector("[data-note]");
@@ -135,7 +173,7 @@ subscribe(`job:${page.dataset.uid}`, {
     patchPods(message.pods ?? []);
     patchEvents(message.events ?? []);
     for (const part of ["pods", "events"]) if (message[part]) count(part, message[part]);
-    append(message.changes ?? []);
+    for (const { uid, html } of message.parts ?? []) patchPart(uid, html[language] ?? html.en);
     if ((message.gone ?? []).includes(page.dataset.uid)) page.querySelector("[data-gone]").hidden = false;
   },
 });

@@ -1,15 +1,22 @@
-// The timeline, live: the line of now moves, open bars grow with it, and a new phase begins a bar of its own.
+// The timeline, live: the line of now moves and open bars grow with it; a change of any lane brings it anew from the server.
 import { present } from "./clock.js";
-import { durationWords, fill, language, stateWord, words } from "./words.js";
+import { durationWords, fill, language, words } from "./words.js";
 
-const box = document.querySelector("[data-timeline]");
-const lane = box?.querySelector("[data-lane=job]");
-const start = Number(box?.dataset.start);
-let end = Number(box?.dataset.end);
-const marks = { Running: "running", Restarting: "restarting", Completed: "completed", Failed: "failed", Aborted: "aborted", Terminated: "aborted" };
+let box, start, end;
 const NARROW = 9; // percent of the axis that words need, as on the server
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000]; // seconds, as on the server
-const finals = ["Completed", "Failed", "Terminated"];
+
+/** Take over the timeline that the page shows now; the server draws for no one moment, nor for the reader's time zone. */
+export function adopt(isNew = true) {
+  const before = end;
+  box = document.querySelector("[data-timeline]");
+  start = Number(box?.dataset.start);
+  end = Number(box?.dataset.end);
+  if (!isNew || !box) return;
+  if (open() && before > end) end = before;
+  drawTicks();
+  relayout();
+}
 
 function place(at) {
   return `${Math.min(100, Math.max(0, (100 * (at - start)) / (end - start))).toFixed(3)}%`;
@@ -21,7 +28,7 @@ function open() {
 
 /** Move what depends on the present; when it leaves the axis, the axis grows. */
 export function relayout() {
-  if (!open() || document.hidden) return;
+  if (!box || !open() || document.hidden) return;
   const now = present() / 1000;
   if (now > end) {
     end = now + (now - start) * 0.1;
@@ -32,12 +39,17 @@ export function relayout() {
     const to = Number(bar.dataset.to ?? now);
     bar.style.left = place(from);
     bar.style.width = `${Math.max(0, (100 * (Math.min(to, end) - from)) / (end - start)).toFixed(3)}%`;
-    const label = bar.querySelector("span");
-    if (label) label.hidden = Number.parseFloat(bar.style.width) < NARROW;
+    let label = bar.querySelector("span");
+    if (!label) {
+      label = document.createElement("span");
+      label.textContent = bar.title;
+      bar.append(label);
+    }
+    label.hidden = Number.parseFloat(bar.style.width) < NARROW;
     if (bar.dataset.to === undefined) {
       const text = fill(words.span, { state: bar.dataset.word, duration: durationWords(now - from) });
       bar.title = text;
-      if (label) label.textContent = text;
+      label.textContent = text;
     }
   });
   box.querySelectorAll("[data-now]").forEach((line) => (line.style.left = place(now)));
@@ -66,29 +78,4 @@ function drawTicks() {
   box.querySelectorAll(".tl-bars").forEach((bars) => put("s", bars, (parent) => parent.querySelector(".tl-bar, [data-now]"), false));
 }
 
-/** Begin a bar for each change that is new. */
-export function append(changes) {
-  if (!open() || !lane) return;
-  for (const change of changes) {
-    const at = Date.parse(change.at) / 1000;
-    const last = [...lane.querySelectorAll(".tl-bar")].at(-1);
-    if (last && at <= Number(last.dataset.from)) continue;
-    const mark = change.phase === "Pending" ? (["Inqueue", "Running"].includes(change.group_phase) ? "inqueue" : "pending") : (marks[change.phase] ?? "terminating");
-    if (last && last.dataset.st === mark && last.dataset.phase === change.phase) continue;
-    if (last && last.dataset.to === undefined) last.dataset.to = at;
-    const bar = document.createElement("i");
-    bar.className = "tl-bar";
-    bar.dataset.st = mark;
-    bar.dataset.phase = change.phase;
-    bar.dataset.from = at;
-    bar.dataset.word = stateWord(change.phase, mark);
-    bar.append(document.createElement("span"));
-    lane.append(bar);
-    if (finals.includes(change.phase)) {
-      bar.dataset.to = at;
-      relayout();
-      box.dataset.over = "yes";
-    }
-  }
-  relayout();
-}
+adopt(false);

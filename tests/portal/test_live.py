@@ -139,6 +139,21 @@ async def test_a_jobs_page_gets_the_whole_panel_when_its_verdict_changes(open_pa
     assert (await page.hear())["why"] == []
 
 
+async def test_a_jobs_page_gets_the_parts_that_changed_and_no_others(open_page, ada):
+    await jobs(make.job())
+    page, first = await subscribed(open_page, ada, "job:uid-train")
+    assert {part["uid"] for part in first["parts"]} == {"age", "asks", "legend", "timeline", "conditions"}
+    await database_sync_to_async(notify)("jobs", ["uid-train"])
+    await page.hear()
+    await jobs(make.job(version=2, phase="Running", seconds=30))
+    heard = {part["uid"]: part["html"] for part in (await page.hear())["parts"]}
+    assert set(heard) == {"age", "legend", "timeline", "conditions"}
+    assert "Running" in heard["legend"]["en"]
+    assert "Running" in heard["conditions"]["en"]
+    await database_sync_to_async(notify)("jobs", ["uid-train"])
+    assert (await page.hear())["parts"] == []
+
+
 async def test_queues_and_gpus_are_told_by_name(open_page, ada):
     await database_sync_to_async(project_queues)(Batch([make.queue()]))
     await database_sync_to_async(project_nodes)(Batch([make.node(gpus=4)]))

@@ -13,9 +13,10 @@ from django.urls import reverse
 
 from cluster import runtime
 from cluster.errors import Conflict
+from jobs import summary
 from jobs.choices import GroupPhase, JobPhase
-from jobs.models import Job, PhaseChange, PodGroup, Task
-from jobs.pages import views
+from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
+from jobs.pages import timeline, views
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -242,7 +243,7 @@ def test_pod_grid_names_nodes_of_few_pods_and_stays_small_for_thousands(client: 
     Task.objects.create(job=many, name="worker", position=0, replicas=3000)
     make.save(make.pods(few, 2), make.pods(many, 3000))
     html = client.get(reverse("jobs:detail", args=(few.uid,))).content.decode()
-    assert html.count("data-node>n-00") == 2
+    assert html.count('data-node><a class="ink2" href="/nodes/n-00') == 2
     assert html.count("data-node>no node") == 1
     html = client.get(reverse("jobs:detail", args=(many.uid,))).content.decode()
     assert html.count('data-st="running" data-index=') == 3000
@@ -396,3 +397,54 @@ def test_gang_conditions_are_shown(client: Client, ada):
     assert "NotEnoughResources" in html
     assert "&lt;3/8&gt;" in html
     assert "not a time" in html
+
+
+def test_a_tasks_lane_shows_one_state_at_a_time(ada):
+    begun = make.now() - timedelta(minutes=60)
+
+    def at(minutes: int):
+        return begun + timedelta(minutes=minutes)
+
+    job = make.job("twice", phase=JobPhase.ABORTING, created_at=begun, started_at=at(10), phase_since=at(50))
+    lives = [(0, 10, 20, "Succeeded"), (0, None, 30, "Pending"), (25, 40, None, "Terminating")]
+    pods = [
+        Pod(
+            uid=f"p{i}", name=f"p{i}", task="worker", job_uid=job.uid, phase=phase, created_at=at(made),
+            started_at=at(start) if start else None, finished_at=at(end) if end else None,
+        )
+        for i, (made, start, end, phase) in enumerate(lives)
+    ]  # fmt: skip
+    lane = timeline.build(job, [], pods, make.now()).lanes[1]
+    assert [(bar.state, bar.start) for bar in lane.bars] == [
+        ("pending", at(0)), ("running", at(10)), ("pending", at(20)), ("running", at(40)), ("terminating", at(50)),
+    ]  # fmt: skip
+    assert [bar.end for bar in lane.bars] == [*(bar.start for bar in lane.bars[1:]), None]
+
+
+def test_the_legend_names_every_state_that_is_drawn(ada):
+    begun = make.now() - timedelta(hours=1)
+    job = make.job("ended", phase=JobPhase.TERMINATED, created_at=begun, phase_since=begun, finished_at=make.now())
+    phases = ["Pending", "Aborting", "Aborted", "Terminating", "Terminated"]
+    changes = [PhaseChange(job_uid=job.uid, phase=p, at=begun + timedelta(minutes=i)) for i, p in enumerate(phases)]
+    assert [word for _state, word in timeline.build(job, changes, [], make.now()).legend] == phases
+
+
+def test_a_finished_job_says_how_long_it_ran_and_when_it_ended(client: Client, ada):
+    end = make.now() - timedelta(minutes=5)
+    job = make.job("done", phase=JobPhase.COMPLETED, started_at=end - timedelta(seconds=12), phase_since=end, finished_at=end)
+    make.save([job])
+    html = client.get(reverse("jobs:detail", args=(job.uid,))).content.decode()
+    assert re.search(r"ran <span>12 s</span>, ended <time [^>]*data-since>5 min</time> ago", html)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"failed": 1, "retry_count": 1, "max_retry": 1}, "1 pod failed in its only run"),
+        ({"failed": 2, "retry_count": 3, "max_retry": 3}, "2 pods failed in the last of 3 runs"),
+        ({"failed": 2, "retry_count": 0}, "2 pods failed"),
+        ({"failed": 0, "retry_count": 3, "max_retry": 3}, "Given up after 3 runs"),
+    ],
+)
+def test_a_failed_job_says_what_happened(changes: dict, said: str):
+    assert summary.line(make.job("bad", phase=JobPhase.FAILED, **changes)) == said

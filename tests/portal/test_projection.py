@@ -1,5 +1,7 @@
 """The projection moves only forward, in whatever order and however often events arrive."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -90,6 +92,14 @@ def test_steps_that_nobody_saw_are_read_from_the_conditions():
     project_jobs(Batch([quick]))
     project_jobs(Batch([quick]))
     assert [step.phase for step in PhaseChange.objects.all()] == ["Pending", "Running", "Completed"]
+
+
+def test_a_step_of_the_gang_seen_late_stays_before_the_jobs_next_one(db):
+    project_jobs(Batch([make.job()]))
+    PhaseChange.objects.create(job_uid="uid-train", phase="Pending", group_phase="Inqueue", at=datetime.now(UTC))
+    project_jobs(Batch([make.job(version=2, phase="Running", seconds=30)]))
+    steps = [(step.phase, step.at.second) for step in PhaseChange.objects.all()]
+    assert steps == [("Pending", 0), ("Pending", 30), ("Running", 30)]
     row = Job.objects.get()
     assert (row.finished_at - row.started_at).total_seconds() == 3
 

@@ -1,0 +1,47 @@
+"""The parts of a job's page that come whole over the live channel: drawn on the server, once a language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from jobs.choices import JobPhase
+from jobs.models import Job, PhaseChange, Pod, PodGroup
+from jobs.pages import timeline
+
+TEMPLATES = {
+    "age": "jobs/age.html",
+    "asks": "jobs/asks.html",
+    "legend": "jobs/legend.html",
+    "timeline": "jobs/timeline.html",
+    "conditions": "jobs/all_conditions.html",
+}
+
+
+def rendered(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], group: PodGroup | None) -> list[dict[str, Any]]:
+    """Each part as `{"uid": its name, "html": {language: text}}`. Equal facts give equal text, whatever the time is."""
+    found: list[dict[str, Any]] = [{"uid": name, "html": {}} for name in TEMPLATES]
+    for code, _name in settings.LANGUAGES:
+        with translation.override(code):
+            drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)))
+            context = {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job)}
+            for part in found:
+                part["html"][code] = render_to_string(TEMPLATES[part["uid"]], context)
+    return found
+
+
+def is_over(job: Job) -> bool:
+    """Whether the job has ended for good, and when is known."""
+    return JobPhase(job.phase).is_final and job.finished_at is not None
+
+
+def _instants(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod]) -> Iterator[datetime]:
+    yield job.created_at
+    yield from (change.at for change in changes)
+    for pod in pods:
+        yield from filter(None, (pod.created_at, pod.started_at, pod.finished_at, pod.deleted_at))
