@@ -148,6 +148,7 @@ def cause_label(cause: str) -> str:
         "gpu_slots": _("No GPU free enough"),
         "volume_claim": _("Volume claim does not exist"),
         "proportion": _("Would leave too little beside a scarce resource"),
+        "usage": _("Measured to be too busy"),
         "node_group": _("Not in a node group of the queue"),
         "spread": _("Spreading rules it out"),
         "pod_affinity": _("Affinity to other pods rules it out"),

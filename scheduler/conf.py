@@ -176,11 +176,9 @@ class _Reader:
         if root is None:
             raise ConfError(Fault(0, "the configuration is empty: it needs actions and tiers"))
         fields = self._mapping(root, "the configuration", {"actions", "tiers", "configurations", "metrics"})
+        actions, tiers = self._actions(fields.get("actions"), root), self._tiers(fields.get("tiers"), root)
         conf = Configuration(
-            self._actions(fields.get("actions"), root),
-            self._tiers(fields.get("tiers"), root),
-            self._configurations(fields.get("configurations")),
-            self._value(fields["metrics"]) if "metrics" in fields else {},
+            actions, tiers, self._configurations(fields.get("configurations")), self._metrics(fields.get("metrics"), tiers)
         )
         if not self.faults:
             self._try_out(conf)
@@ -285,6 +283,16 @@ class _Reader:
         if drf is not None and "proportion" in by_name and drf.on("enableHierarchy"):
             message = "drf with enableHierarchy and proportion both order queues: put them into different tiers"
             self.faults.append(Fault(drf.line, message))
+
+    def _metrics(self, node: yaml.Node | None, tiers: tuple[tuple[PluginOption, ...], ...]) -> dict[str, Any]:
+        if node is None:
+            return {}
+        fields = self._mapping(node, "metrics")
+        for reader in sorted({option.name for tier in tiers for option in tier} & registry.READ_METRICS):
+            if "address" in fields:
+                message = f"{reader} reads what nodes use from their annotation basalt.dev/usage, and asks no address yet"
+                self._fault(node, f"{message}: leave type and address out")
+        return {key: self._value(value) for key, value in fields.items()}
 
     def _configurations(self, node: yaml.Node | None) -> dict[str, Arguments]:
         found: dict[str, Arguments] = {}

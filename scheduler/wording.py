@@ -17,6 +17,7 @@ _CAUSES = {
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
     "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",
+    "usage": "node(s) were measured to be too busy",
     "node_group": "node(s) didn't belong to a group of the queue, or the queue was at its limit there",
     "spread": "node(s) broke a topology spread constraint",
 }

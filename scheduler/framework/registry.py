@@ -16,9 +16,11 @@ actions: dict[str, type[Action]] = {}
 
 LATER_PLUGINS = frozenset({
     "cdp", "deviceshare", "extender", "network-topology-aware", "numa-aware",
-    "pdb", "rescheduling", "task-topology", "tdm", "usage",
+    "pdb", "rescheduling", "task-topology", "tdm",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
+READ_METRICS = frozenset({"rescheduling", "usage"})
+"""Plugins that look at what nodes are measured to use."""
 
 
 def plugin(cls: P) -> P:

@@ -25,6 +25,9 @@ DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * 1024 * 1024
 """What Kubernetes's scorers take for a container that asks no cpu (milli) or memory (bytes)."""
 
 _SHARED = frozenset({devices.VGPU_NUMBER, devices.VGPU_MEMORY, devices.GPU_MEMORY, devices.GPU_NUMBER})
+NODE_USAGE = "basalt.dev/usage"
+"""What a node is measured to use; it changes all the time, and is read anew in each session."""
+
 _OWN_PREFIXES = ("volcano.sh/", "basalt.dev/")
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "hostNetwork", "resourceClaims")
@@ -284,7 +287,11 @@ def node_static(node: Obj) -> tuple[Any, ...]:
     status, meta, spec = section(node, "status"), node["metadata"], section(node, "spec")
     return (
         meta.get("labels"),
-        {key: value for key, value in (meta.get("annotations") or {}).items() if key.startswith(_OWN_PREFIXES)},
+        {
+            key: value
+            for key, value in (meta.get("annotations") or {}).items()
+            if key.startswith(_OWN_PREFIXES) and key != NODE_USAGE
+        },
         spec.get("taints"),
         bool(spec.get("unschedulable")),
         status.get("allocatable"),

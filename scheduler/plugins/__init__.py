@@ -20,6 +20,7 @@ from scheduler.plugins import (
     resource_strategy_fit,
     resourcequota,
     sla,
+    usage,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "resource_strategy_fit",
     "resourcequota",
     "sla",
+    "usage",
 ]
