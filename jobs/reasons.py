@@ -105,7 +105,7 @@ class Rejection:
     @property
     def is_room(self) -> bool:
         """Room may come by itself; other causes stay until somebody changes something."""
-        return self.cause.startswith("insufficient:") or self.cause in ("gpu_slots", "pod_count", "ports")
+        return self.cause.startswith("insufficient:") or self.cause in ("gpu_slots", "gpu_cards", "pod_count", "ports")
 
 
 def rejections(verdict: Verdict) -> list[Rejection]:
@@ -146,6 +146,7 @@ def cause_label(cause: str) -> str:
         "pod_count": _("Full of pods"),
         "ports": _("Host port in use"),
         "gpu_slots": _("No GPU free enough"),
+        "gpu_cards": _("No shared GPU has room"),
         "volume_claim": _("Volume claim does not exist"),
         "proportion": _("Would leave too little beside a scarce resource"),
         "usage": _("Measured to be too busy"),
