@@ -72,7 +72,8 @@ class StatusKeeper:
         """What has to be written after a session's actions, its reservations still in place."""
         writes = Writes()
         for job in ssn.jobs.values():
-            self._job(ssn, job, writes)
+            if not self._is_settled(ssn, job):
+                self._job(ssn, job, writes)
         for uid in list(self._told):
             if uid not in ssn.jobs:
                 self._stray(ssn, uid, writes)
@@ -112,6 +113,14 @@ class StatusKeeper:
             writes.verdicts[uid] = told.verdict = verdict
         if verdict is None:
             del self._told[uid]
+
+    def _is_settled(self, ssn: Session, job: JobInfo) -> bool:
+        """Whether nothing of a job moved since everything was said of it, as of nearly all jobs that run."""
+        told = self._told.get(job.uid)
+        if told is None or told.version != job.version or told.verdict is not None or job.parts is not None:
+            return False
+        is_same = told.uid == job.obj["metadata"].get("uid")
+        return is_same and job.uid not in ssn.verdicts and job.uid not in ssn.admitted
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())

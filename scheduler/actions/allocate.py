@@ -20,6 +20,9 @@ from scheduler.model.jobs import JobInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.placement import refusals
 
+_SETTLED = ("Running", "Completed")
+"""Phases of gangs that have started: nobody is told any more what they lack."""
+
 
 @action
 class Allocate:
@@ -58,6 +61,8 @@ class _Allocation:
                 if admits:
                     continue
                 self.ssn.admit(job)
+            if job.phase in _SETTLED and not job.count(TaskStatus.PENDING):
+                continue
             refusal = self.ssn.job_valid(job) or job.impossible or no_nodes
             if refusal is not None:
                 if self._is_news(job, refusal):
@@ -78,7 +83,7 @@ class _Allocation:
 
     def _is_news(self, job: JobInfo, refusal: Verdict) -> bool:
         """Whether anybody has to be told: not of a job that ran, nor of one whose pods are just being made."""
-        if job.phase in ("Running", "Completed"):
+        if job.phase in _SETTLED:
             return False
         return refusal.code is not Code.GANG_TOO_FEW_PODS or not job.is_fresh(self.ssn.now)
 

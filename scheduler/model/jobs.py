@@ -173,6 +173,8 @@ class JobInfo:
     _best_effort: int = 0
     _ready: int = 0
     _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
+    _steps: int = 0
+    _charge: tuple[Any, Ints | None] = field(default=((), None), repr=False)
 
     def __post_init__(self) -> None:
         self.allocated = np.zeros(self.width, np.int64)
@@ -184,6 +186,7 @@ class JobInfo:
         """Take a task in, counted by its status."""
         task.job = self
         self.version += 1
+        self._steps += 1
         self.tasks[task.uid] = task
         self._enter(task, task.status)
         self._book(task.cls, task.status, 1)
@@ -198,6 +201,7 @@ class JobInfo:
         self._book(task.cls, task.status, -1)
         del self.tasks[task.uid]
         self.version += 1
+        self._steps += 1
         task.job = None
 
     def move(self, tasks: Sequence[TaskInfo], status: TaskStatus) -> None:
@@ -205,6 +209,7 @@ class JobInfo:
         if not tasks:
             return
         cls, old = tasks[0].cls, tasks[0].status
+        self._steps += 1
         for task in tasks:
             self._leave(task)
             task.status = status
@@ -346,8 +351,17 @@ class JobInfo:
     def inqueue(self) -> Ints | None:
         """What an admitted job has not placed yet, for proportion and capacity; None when it is charged nothing.
 
-        max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask.
+        max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask. Only to read:
+        it is kept until one of the job's tasks moves, since every session asks it of every job.
         """
+        asked = (self._steps, self.version, self.phase, self.width, self.impossible is None)
+        known, charge = self._charge
+        if known != asked:
+            charge = self._new_charge()
+            self._charge = asked, charge
+        return charge
+
+    def _new_charge(self) -> Ints | None:
         if self.min_resources is None or self.impossible is not None or not self._is_charged():
             return None
         lacking = np.where(self.min_resources.present, positive(self.min_resources.values - self.allocated), 0)
