@@ -19,6 +19,7 @@ _CAUSES = {
     "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",
     "usage": "node(s) were measured to be too busy",
     "node_group": "node(s) didn't belong to a group of the queue, or the queue was at its limit there",
+    "revocable_zone": "node(s) are lent at other hours, or not to pods that must run on",
     "spread": "node(s) broke a topology spread constraint",
 }
 

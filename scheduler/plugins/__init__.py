@@ -20,6 +20,7 @@ from scheduler.plugins import (
     resource_strategy_fit,
     resourcequota,
     sla,
+    tdm,
     usage,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "resource_strategy_fit",
     "resourcequota",
     "sla",
+    "tdm",
     "usage",
 ]
