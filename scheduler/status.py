@@ -6,6 +6,7 @@ gang costs nothing, however long it waits.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -203,10 +204,9 @@ class StatusKeeper:
     # -- queues --------------------------------------------------------------------------------------------------------
 
     def _queues_allocated(self, ssn: Session, writes: Writes) -> None:
+        held = _held(ssn)
         for name, queue in ssn.queues.items():
-            share = ssn.queue_shares.get(name)
-            allocated = share.allocated if share is not None else _allocated(ssn, queue.jobs.values())
-            allocated = {resource: amount for resource, amount in allocated.items() if amount}
+            allocated = {resource: amount for resource, amount in held[name].items() if amount}
             status: Obj = queue.obj.get("status") or {}
             known = self._queues.get(name)
             if known is None:
@@ -223,6 +223,21 @@ class StatusKeeper:
     def forget_queue(self, name: str) -> None:
         """A write about a queue failed: compare with the cluster again."""
         self._queues.pop(name, None)
+
+
+def _held(ssn: Session) -> dict[str, Counter[str]]:
+    """What each queue's jobs hold, an inner queue's with all that is below it."""
+    inner = {queue.parent for queue in ssn.queues.values()}
+    held: dict[str, Counter[str]] = {name: Counter() for name in ssn.queues}
+    for name, queue in ssn.queues.items():
+        share = ssn.queue_shares.get(name)
+        own = share.allocated if share is not None and name not in inner else _allocated(ssn, queue.jobs.values())
+        seen: set[str] = set()
+        while name in held and name not in seen:
+            held[name].update(own)
+            seen.add(name)
+            name = ssn.queues[name].parent
+    return held
 
 
 def _allocated(ssn: Session, jobs: Any) -> dict[str, int]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from cluster.kinds import NODE, POD, POD_GROUP
+from cluster.kinds import NODE, POD, POD_GROUP, QUEUE
 from cluster.port import WatchEvent
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.status import phase
 from scheduler.wording import describe
-from tests.scheduler.world import BARE, World, gang, group, node, pod
+from tests.scheduler.world import BARE, World, gang, group, node, pod, queue
 
 
 def job_with(least: int, old: str, *pods: tuple[str, str]):
@@ -158,3 +158,24 @@ def test_verdicts_have_words_for_events(verdict, words):
 
 def test_every_code_has_words():
     assert all(describe(Verdict(Stage.GANG, code, queue="q")) != code.value for code in Code)
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity", "capacity\n    enableHierarchy: true", "gang"])
+def test_an_inner_queues_status_counts_what_is_below_it(plugin: str) -> None:
+    conf = f'actions: "allocate"\ntiers:\n- plugins:\n  - name: {plugin}\n  - name: priority\n'
+    queues = [
+        queue("top", parent="root"),
+        queue("leaf", parent="top"),
+        queue("odd", parent="odder"),
+        queue("odder", parent="root"),
+    ]
+    jobs = [*gang("a", 2, queue="leaf", cpu=1, memory="1Gi"), *gang("b", 1, queue="odd", cpu=2, memory="1Gi")]
+    writes = World(node("n"), queues, jobs, conf=conf).cycle().cycles[-1].writes
+    cpu = {write.name: write.status["allocated"]["cpu"] for write in writes.statuses if write.kind == QUEUE}
+    assert cpu == {"leaf": "2", "top": "2", "odd": "2", "odder": "2", "root": "4"}
+
+
+def test_a_cycle_of_queues_is_counted_once_each() -> None:
+    queues = [queue("a", parent="b"), queue("b", parent="a")]
+    writes = World(node("n"), queues, gang("j", 1, queue="a", cpu=1, memory="1Gi"), conf=BARE).cycle().cycles[-1].writes
+    assert {write.name for write in writes.statuses if write.kind == QUEUE} == {"a", "b"}
