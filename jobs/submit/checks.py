@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,10 @@ from jobs import operations
 from jobs.submit import forms
 from jobs.submit.draft import Draft, DraftError
 
+Trial = Callable[[Cluster, Sequence[documents.Document], Any], "list[Fault]"]
+"""(cluster, documents, user) → what would be refused of several documents, or of things that are no Job."""
+
+_trials: list[Trial] = []
 _LINE = re.compile(r"\bline (\d+)")
 
 
@@ -50,8 +54,13 @@ class Check:
         return self.draft is None and bool(self.kinds)
 
 
-def check(cluster: Cluster, text: str, *, owner: str = "", start: Mapping[str, str] | None = None) -> Check:
-    """Look at a text. Nothing is written; only Unavailable is raised."""
+def try_bundles_with(trial: Trial) -> None:
+    """Say how several documents are tried; the room above knows all kinds and the rights that they take."""
+    _trials[:] = [trial]
+
+
+def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | None = None) -> Check:
+    """Look at a text for a user. Nothing is written; only Unavailable is raised."""
     result = Check(text)
     try:
         found = documents.load(text)
@@ -62,7 +71,8 @@ def check(cluster: Cluster, text: str, *, owner: str = "", start: Mapping[str, s
         result.faults = [Fault(_("Write a manifest, or begin with one of the shapes above."))]
         return result
     if len(found) > 1 or found[0].obj.get("kind") != JOB.kind or found[0].obj.get("apiVersion") != JOB.api_version:
-        result.kinds = [(str(each.obj.get("kind") or "?"), name_of(each.obj)) for each in found]
+        result.kinds = [(_kind_of(each.obj), name_of(each.obj)) for each in found]
+        result.faults = [fault for trial in _trials for fault in trial(cluster, found, user)]
         return result
     try:
         result.draft = Draft(text)
@@ -70,7 +80,7 @@ def check(cluster: Cluster, text: str, *, owner: str = "", start: Mapping[str, s
         result.faults = [Fault(str(error), line=error.line)]
         return result
     result.inputs = forms.inputs(result.draft, start)
-    _admit(cluster, result, found[0], owner)
+    _admit(cluster, result, found[0], user.get_username())
     return result
 
 
@@ -97,6 +107,11 @@ def refuse(result: Check, error: ApiError, document: documents.Document | None =
 def _syntax(fault: FieldError) -> Fault:
     line = _LINE.search(fault.message)
     return Fault(fault.message, fault.pointer, int(line[1]) if line else None)
+
+
+def _kind_of(obj: Any) -> str:
+    kind = obj.get("kind")
+    return kind if isinstance(kind, str) else ""
 
 
 def name_of(obj: Any) -> str:

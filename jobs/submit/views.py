@@ -6,6 +6,7 @@ draft is the YAML with the form's changes in it, whichever side was edited.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -26,7 +27,8 @@ from jobs.submit import clone, forms
 from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
 from jobs.submit.preview import models, offered_queues, preview
-from jobs.submit.shapes import BY_KEY, SHAPES
+from jobs.submit.shapes import BY_KEY, SHAPES, Shape
+from queues.queries import queues
 
 LIMIT = 2**20
 
@@ -41,6 +43,8 @@ def submit(request: HttpRequest) -> HttpResponse:
     wish = request.POST.get("do", "submit")
     if wish == "load":
         return _loaded(request)
+    if shape := BY_KEY.get(wish.removeprefix("shape-")):
+        return _begun_anew(request, shape)
     checked = _edited(request, wish)
     if wish != "submit" or checked.faults or checked.is_bundle:
         return _page(request, checked, status=422 if wish == "submit" and checked.faults else 200)
@@ -73,10 +77,34 @@ def _fresh(request: HttpRequest) -> HttpResponse:
         offered = offered_queues(request.user)
         wanted = request.GET.get("queue", "")
         queue = wanted if wanted in offered else "default" if "default" in offered or not offered else offered[0]
+        if wanted and wanted not in offered:
+            messages.warning(request, _not_offered(request.user, wanted) % {"queue": wanted[:253], "instead": queue})
         taken = set(Job.objects.filter(namespace="default", deleted_at=None).values_list("name", flat=True))
         name = f"{shape.key}-1"
         text = shape.manifest(clone.next_name(shape.key, taken) if name in taken else name, queue)
     return _page(request, _checked(request, text, None), origin=origin, first=True)
+
+
+def _not_offered(user: Any, name: str) -> str:
+    row = next((row for row in queues(user) if row.name == name), None)
+    if row is None:
+        return _("Queue %(queue)s does not exist; the draft names %(instead)s instead.")
+    if row.state != "Open":
+        return _("Queue %(queue)s takes no new jobs, it is not open; the draft names %(instead)s instead.")
+    return _("Queue %(queue)s has queues below it, and jobs go into those; the draft names %(instead)s instead.")
+
+
+def _begun_anew(request: HttpRequest, shape: Shape) -> HttpResponse:
+    """Another shape takes the draft's place: at once where nobody has written in it, else when that is confirmed."""
+    checked = _edited(request, "")
+    if _digest(checked.text) == request.POST.get("origin"):
+        return redirect(f"{request.path}?shape={shape.key}")
+    return _page(request, checked, instead=shape)
+
+
+def _digest(text: str) -> str:
+    """What tells an untouched draft from one that was written in; a browser drops a text area's last line ends."""
+    return hashlib.sha256(text.replace("\r\n", "\n").strip().encode()).hexdigest()
 
 
 def _loaded(request: HttpRequest) -> HttpResponse:
@@ -131,7 +159,7 @@ def _change_tasks(draft: Draft, wish: str) -> None:
 
 def _checked(request: HttpRequest, text: str, start: dict[str, str] | None) -> Check:
     try:
-        return check(runtime.current(), text, owner=request.user.get_username(), start=start)
+        return check(runtime.current(), text, user=request.user, start=start)
     except Unavailable as error:
         checked = Check(text)
         checked.faults = [Fault(error.message)]
@@ -150,12 +178,19 @@ def _submit(request: HttpRequest, checked: Check) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, checked: Check, *, origin: Job | None = None, first: bool = False, status: int = 200
+    request: HttpRequest,
+    checked: Check,
+    *,
+    origin: Job | None = None,
+    first: bool = False,
+    instead: Shape | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     context = _context(request, checked)
+    context["digest"] = request.POST.get("origin", "")
     if first:
-        context["start"] = context["shown"]
-    context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "origin": origin, "limit": LIMIT}
+        context |= {"start": context["shown"], "digest": _digest(checked.text)}
+    context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "origin": origin, "limit": LIMIT, "instead": instead}
     return render(request, "jobs/submit.html", context, status=status)
 
 

@@ -238,7 +238,7 @@ def test_several_documents_are_applied_together_or_not_at_all(lena, fleet, clien
     queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: fresh}\nspec: {weight: 1}\n"
     job = BY_KEY["single"].manifest("in-fresh", "fresh")
     page = lena.post(PAGE, {"yaml": f"{queue}---\n{job}", "do": "sync"}).content.decode()
-    assert reverse("apply") in page
+    assert "you may not create Queue fresh" in page
     refused = lena.post(reverse("apply"), {"yaml": f"{queue}---\n{job}"})
     assert refused.status_code in (403, 422)  # lena may not make queues
     assert fleet.list(JOB).items == []
@@ -277,3 +277,36 @@ def test_no_event_is_left_by_a_check(lena, fleet):
 
 def test_a_result_that_is_asked_for_again_leads_back_to_the_draft(lena, fleet):
     assert lena.get(reverse("apply"))["Location"] == PAGE
+
+
+def test_another_shape_replaces_an_untouched_draft_and_asks_about_an_edited_one(lena, fleet):
+    posted = fields(lena.get(PAGE, {"shape": "gang"}).content)
+    assert lena.post(PAGE, {**posted, "do": "shape-mpi"}).headers["Location"] == f"{PAGE}?shape=mpi"
+    edited = {**posted, "yaml": posted["yaml"].replace("gang-1", "mine")}
+    page = lena.post(PAGE, {**edited, "do": "shape-mpi"})
+    assert page.status_code == 200
+    assert "Begin anew with MPI?" in page.content.decode()
+    kept = fields(page.content)
+    assert "name: mine" in kept["yaml"]
+    again = lena.post(PAGE, {**kept, "do": "shape-mpi"})
+    assert "Begin anew with MPI?" in again.content.decode()
+
+
+@pytest.mark.parametrize(("queue", "why"), [("nowhere", "does not exist"), ("root", "has queues below it")])
+def test_a_queue_that_takes_no_jobs_is_not_left_out_in_silence(lena, fleet, queue, why):
+    page = lena.get(PAGE, {"shape": "gang", "queue": queue}).content.decode()
+    assert f"Queue {queue} {why}" in page
+
+
+def test_several_documents_are_checked_before_they_are_applied(lena, fleet):
+    queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: more}\nspec: {weight: 1}\n"
+    nameless = "apiVersion: v1\nmetadata: {}\n"
+    page = lena.post(CHECK, {"side": "yaml", "yaml": f"{queue}---\n{nameless}"}).content.decode()
+    assert "must name the kind of object" in page
+    assert "Apply all" not in page
+    page = lena.post(CHECK, {"side": "yaml", "yaml": queue}).content.decode()
+    assert "you may not create Queue more" in page
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {a: b}\n"
+    page = lena.post(CHECK, {"side": "yaml", "yaml": config}).content.decode()
+    assert "Apply all" in page
+    assert "notes" in page
