@@ -89,7 +89,7 @@ class Usage:
 
     def on_session_open(self, ssn: Session) -> None:
         nodes = ssn.nodes
-        measured = [(row, _read(nodes.objects[row], ssn.now)) for row in nodes.live_rows()]
+        measured = [(row, read(nodes.objects[row], ssn.now)) for row in nodes.live_rows()]
         self._percent, self._fresh = np.zeros((len(nodes.labels), 2)), np.zeros(len(nodes.labels), np.bool_)
         for row, percent in measured:
             if percent is not None:
@@ -179,7 +179,7 @@ def _limits_as_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
 # -- measurements ----------------------------------------------------------------------------------------------------------
 
 
-def _read(node: Mapping[str, Any], now: float) -> tuple[float, float] | None:
+def read(node: Mapping[str, Any], now: float) -> tuple[float, float] | None:
     """(cpu, memory) in percent, when the node tells it and it is fresh."""
     text = (node["metadata"].get("annotations") or {}).get(NODE_USAGE)
     found = _parse(text) if text else None
