@@ -108,11 +108,10 @@ class Deletion:
             self._keep(kind, dependent, ownerReferences=others)
 
     def _blocking(self, uid: str) -> bool:
-        return any(
-            owner["uid"] == uid and owner.get("blockOwnerDeletion")
-            for _, obj in self._memory.dependents(uid)
-            for owner in obj["metadata"]["ownerReferences"]
-        )
+        def blocks(obj: Obj) -> bool:
+            return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in obj["metadata"]["ownerReferences"])
+
+        return self._memory.any_dependent(uid, blocks)
 
     def _grace(self, kind: Kind, obj: Obj, asked: int | None) -> int:
         """Seconds that a pod has; one without a node, or one that has ended, has none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +74,10 @@ class Memory:
     def dependents(self, uid: str) -> list[tuple[Kind, Obj]]:
         """Objects that name this uid among their owners, oldest first."""
         return [(kind, self._kinds[kind][key]) for kind, key in self._dependents.get(uid, ())]
+
+    def any_dependent(self, uid: str, test: Callable[[Obj], bool]) -> bool:
+        """Whether an object that names this uid among its owners passes a test; looks no further than the first that does."""
+        return any(test(self._kinds[kind][key]) for kind, key in self._dependents.get(uid, ()))
 
     def inside(self, namespace: str) -> list[tuple[Kind, Obj]]:
         """Every object of a namespace."""

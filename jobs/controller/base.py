@@ -11,6 +11,10 @@ from cluster.informer import Change, Informer
 from cluster.port import Cluster
 
 FIELD_MANAGER = "basalt-controller"
+A_PASS = 500
+"""Pods made or deleted in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
+SOON = 0.05
+"""Seconds before deleting goes on: by then the local copy shows which pods are going already."""
 
 
 @dataclass(frozen=True, slots=True)

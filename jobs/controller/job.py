@@ -16,7 +16,7 @@ from cluster.informer import Change, IndexFunction
 from cluster.kinds import COMMAND, JOB, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.port import Obj
 from jobs import keys
-from jobs.controller.base import Context
+from jobs.controller.base import SOON, Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.happenings import observed, of_pod
 from jobs.controller.kill import kill
@@ -87,10 +87,9 @@ class JobController:
             return None
         this = Pass(self._context, self._events, job, self._pods(job))
         if (begun := this.resume()) is not None:
-            kill(this, begun)
-            return 0.0
-        if self._carry_out_command(key, this):
-            return 0.0
+            return SOON if kill(this, begun) else 0.0
+        if (again := self._carry_out_command(key, this)) is not None:
+            return again
         noticed = self._taken(key, job)
         try:
             target, wait = self._decide(key, this, noticed)
@@ -101,7 +100,7 @@ class JobController:
         with self._lock:
             self._refusals.pop(key, None)
         if this.action is not Action.SYNC:
-            return 0.0
+            return again or 0.0
         return min((w for w in (again, wait, self._live_on(this)) if w is not None), default=None)
 
     def failed(self, key: str, error: Exception, failures: int) -> None:
@@ -139,20 +138,21 @@ class JobController:
             except NotFound:
                 self._delete_command(command)
 
-    def _carry_out_command(self, key: str, this: Pass) -> bool:
-        """Carry out the oldest Command that waits, then delete it. Whether there was one."""
+    def _carry_out_command(self, key: str, this: Pass) -> float | None:
+        """Carry out the oldest Command that waits, then delete it; when to look again, None: there was none."""
         waiting = sorted(self._context.informer.by(COMMAND, "job", key), key=objects.resource_version)
         if not waiting:
-            return False
+            return None
+        again = None
         command, job = waiting[0], this.job
         done = ((job.get("status") or {}).get("controlledResources") or {}).get(keys.LAST_COMMAND)
         meant = command["target"].get("uid") in (None, "", objects.uid(job))
         if objects.uid(command) != done and meant and command.get("action") in [*Action]:
             this.action, this.command_uid = Action(command["action"]), objects.uid(command)
             self._events.normal(job, "CommandIssued", f"{command['action']}: {command.get('message') or 'a Command asks for it'}")
-            self._act(this, None)
+            again = self._act(this, None)
         self._delete_command(command)
-        return True
+        return again or 0.0
 
     def _delete_command(self, command: Obj) -> None:
         with contextlib.suppress(NotFound):
@@ -209,8 +209,7 @@ class JobController:
             return sync(this)
         if this.action is not Action.SYNC and not this.command_uid:
             this.begin(target)
-        kill(this, target)
-        return None
+        return SOON if kill(this, target) else None
 
     def _live_on(self, this: Pass) -> float | None:
         """Delete a job whose time to live is over; else how long it still has."""

@@ -8,21 +8,23 @@ from cluster.errors import ApiError
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import status as statuses
+from jobs.controller.base import A_PASS
 from jobs.controller.passes import Pass
-from jobs.lifecycle import Action, Effect, advance, effect, keeps_finished
+from jobs.lifecycle import Action, Effect, Phase, Step, advance, effect, keeps_finished
 from jobs.policies import Happening
 from jobs.roles import FINISHED, phase_of, role_of
 
 
-def kill(this: Pass, target: Happening | None = None) -> None:
-    """Delete what the action says, then write what follows from it.
+def kill(this: Pass, target: Happening | None = None) -> bool:
+    """Delete what the action says, so many pods a pass, then write what follows from it. Whether there is more to delete.
 
     The pods go first, the status last: a controller that dies in between finds the same action still to be done, and does it
     again with fewer pods. A kill of a whole job begins a new generation and takes its PodGroup away.
     """
     phase = statuses.job_phase(this.job)
     what = effect(phase, this.action)
-    victims = _victims(this, what, target)
+    meant = _victims(this, what, target)
+    victims, more = meant[:A_PASS], len(meant) > A_PASS
     for pod in victims:
         try:
             this.delete_pod(pod)
@@ -36,9 +38,12 @@ def kill(this: Pass, target: Happening | None = None) -> None:
     counts = statuses.count(this.pods, victims)
     roles = statuses.count_roles(this.pods, victims)
     step = advance(phase, this.action, statuses.facts(this.job, counts, roles))
+    unfinished = more and not _goes_on_by_itself(step.phase)
+    if unfinished:
+        step = Step(phase, int((this.job.get("status") or {}).get("retryCount") or 0))
     now = this.context.clock.now()
     status = statuses.new_status(this.job, counts, roles, step, now)
-    if whole and fresh:
+    if whole and fresh and not more:
         status["version"] += 1
     if fresh or step.phase != phase:
         since = objects.parse_time(status["state"]["lastTransitionTime"])
@@ -46,7 +51,13 @@ def kill(this: Pass, target: Happening | None = None) -> None:
         status["runningDuration"] = format_duration(max(since - created, 0.0))
     elif "runningDuration" in (this.job.get("status") or {}):
         status["runningDuration"] = this.job["status"]["runningDuration"]
-    this.write(status)
+    this.write(status, this.unfinished(target) if unfinished else "")
+    return more
+
+
+def _goes_on_by_itself(phase: Phase) -> bool:
+    """Whether the next pass deletes the rest for the phase alone; else the action stays written down until all is deleted."""
+    return effect(phase, Action.SYNC) is Effect.KILL_SOFT
 
 
 def _victims(this: Pass, what: Effect, target: Happening | None) -> list[Obj]:

@@ -40,22 +40,27 @@ class Pass:
         found = self.context.informer.get(PRIORITY_CLASS, f"/{name}") if name else None
         return int(found["value"]) if found else 0
 
-    def write(self, status: dict[str, Any]) -> None:
+    def write(self, status: dict[str, Any], unfinished: str = "") -> None:
         """Write the status, if it differs, and with it that the Command was carried out: one write, both or neither.
 
-        Raises Conflict when the job changed since it was read.
+        `unfinished` is what the next pass takes up again. Raises Conflict when the job changed since it was read.
         """
         resources = dict(status.pop("controlledResources", None) or {})
         resources.pop(keys.PENDING_ACTION, None)
+        if unfinished:
+            resources[keys.PENDING_ACTION] = unfinished
         if self.command_uid:
             resources[keys.LAST_COMMAND] = self.command_uid
         self._patch_status({**status, "controlledResources": resources} if resources or self._resources else status)
 
     def begin(self, target: Happening | None) -> None:
         """Write down what a policy led to before any of it is done, since the pods that led to it may be the first to go."""
-        parts = [str(self.action), *((target.role, target.pod, target.partition) if target else ())]
         status = self.job.get("status") or {}
-        self._patch_status({**status, "controlledResources": {**self._resources, keys.PENDING_ACTION: "/".join(parts)}})
+        self._patch_status({**status, "controlledResources": {**self._resources, keys.PENDING_ACTION: self.unfinished(target)}})
+
+    def unfinished(self, target: Happening | None) -> str:
+        """The action of this pass with its target, as it is written down for the next one."""
+        return "/".join([str(self.action), *((target.role, target.pod, target.partition) if target else ())])
 
     def resume(self) -> Happening | None:
         """Take up an action that was begun and not finished, if there is one; its target."""

@@ -8,7 +8,7 @@ from cluster.kinds import CLAIM, POD, POD_GROUP, QUEUE
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import status as statuses
-from jobs.controller.base import FIELD_MANAGER
+from jobs.controller.base import A_PASS, FIELD_MANAGER, SOON
 from jobs.controller.passes import Pass
 from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.lifecycle import Phase, advance
@@ -18,8 +18,6 @@ from jobs.roles import PodTable, is_marked, released, tasks_of
 
 CLAIM_SECONDS = 5.0
 """How often a claim that is missing is looked for."""
-A_PASS = 500
-"""Pods made in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
 
 
 def sync(this: Pass) -> float | None:
@@ -40,7 +38,7 @@ def sync(this: Pass) -> float | None:
         return None
     made, going = _make_and_unmake(this, table, {task["name"] for task in free})
     _conclude(this, going, [*this.pods, *made])
-    return 0.0 if len(made) == A_PASS else None
+    return 0.0 if len(made) == A_PASS else SOON if len(going) == A_PASS else None
 
 
 def _prepare(this: Pass) -> bool:
@@ -123,6 +121,7 @@ def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[
             elif is_marked(pod) and not objects.is_deleting(pod):
                 going.append(pod)
         going.extend(pod for pod in there.values() if not objects.is_deleting(pod))
+    going = going[:A_PASS]
     for pod in going:
         try:
             this.delete_pod(pod)
