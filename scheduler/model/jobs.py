@@ -174,7 +174,7 @@ class JobInfo:
     _ready: int = 0
     _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
     _steps: int = 0
-    _charge: tuple[Any, Ints | None] = field(default=((), None), repr=False)
+    _kept: tuple[Any, tuple[Ints | None, Ints]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.allocated = np.zeros(self.width, np.int64)
@@ -354,14 +354,18 @@ class JobInfo:
         max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask. Only to read:
         it is kept until one of the job's tasks moves, since every session asks it of every job.
         """
-        asked = (self._steps, self.version, self.phase, self.width, self.impossible is None)
-        known, charge = self._charge
-        if known != asked:
-            charge = self._new_charge()
-            self._charge = asked, charge
-        return charge
+        return self._sums()[0]
 
-    def _new_charge(self) -> Ints | None:
+    def _sums(self) -> tuple[Ints | None, Ints]:
+        """What the job is charged, and what it could give back."""
+        asked = (self._steps, self.version, self.phase, self.width, self.impossible is None)
+        if self._kept is None or self._kept[0] != asked:
+            least = self.min_resources
+            more = positive(self.allocated - least.values) if least is not None else self.allocated.copy()
+            self._kept = asked, (self._charge(), more)
+        return self._kept[1]
+
+    def _charge(self) -> Ints | None:
         if self.min_resources is None or self.impossible is not None or not self._is_charged():
             return None
         lacking = np.where(self.min_resources.present, positive(self.min_resources.values - self.allocated), 0)
@@ -374,8 +378,8 @@ class JobInfo:
         return self.inqueue()
 
     def elastic(self) -> Ints:
-        """What the job holds beyond its minResources."""
-        return positive(self.allocated - self.min_resources.values) if self.min_resources is not None else self.allocated
+        """What the job holds beyond its minResources; only to read, as `inqueue`."""
+        return self._sums()[1]
 
     def enqueue_charge(self) -> Ints:
         """minResources less what gated tasks ask: what `JobEnqueued` adds to the running totals."""
