@@ -40,6 +40,7 @@ from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota, quota
 from scheduler.model.resources import Dimensions
 from scheduler.placement.oversize import Oversize
+from scheduler.prometheus import Usage
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 
 KINDS: tuple[Kind, ...] = (
@@ -78,6 +79,7 @@ class SchedulerCache:
         self.device_configs: dict[str, Obj] = {}
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
+        self.usage: Usage = {}
         self._quotas: dict[str, dict[str, Quota]] = {}
         self._oversize = Oversize(self.nodes, self.dims)
         self._priorities: dict[str, Obj] = {}
@@ -385,7 +387,7 @@ class SchedulerCache:
             classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             hyper_nodes=self._network(), quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
-            device_configs=self.device_configs,
+            device_configs=self.device_configs, usage=self.usage,
         )  # fmt: skip
         ssn.verdicts.update(strays)
         ssn.open()

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from cluster.durations import parse_duration
 from scheduler.framework import registry
 
 __all__ = ["DEFAULT", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "load"]
@@ -46,6 +47,8 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
     | {"enableHierarchy": False, "enabledClusterOrder": False}
 )  # fmt: skip
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
+
+_METRICS_INTERVAL = "30s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,14 @@ class Configuration:
         for tier in self.tiers:
             yield from tier
 
+    def metrics_interval(self) -> float:
+        """Seconds between two measurements of the nodes."""
+        return parse_duration(str(self.metrics.get("interval") or _METRICS_INTERVAL))
+
+    def reads_metrics(self) -> bool:
+        """Whether a plugin looks at what nodes are measured to use."""
+        return any(option.name in registry.READ_METRICS for option in self.plugins())
+
     def action_arguments(self, action: str) -> Arguments:
         """Arguments of an action; empty when none are given."""
         return self.arguments.get(action) or Arguments(action)
@@ -176,9 +187,11 @@ class _Reader:
         if root is None:
             raise ConfError(Fault(0, "the configuration is empty: it needs actions and tiers"))
         fields = self._mapping(root, "the configuration", {"actions", "tiers", "configurations", "metrics"})
-        actions, tiers = self._actions(fields.get("actions"), root), self._tiers(fields.get("tiers"), root)
         conf = Configuration(
-            actions, tiers, self._configurations(fields.get("configurations")), self._metrics(fields.get("metrics"), tiers)
+            self._actions(fields.get("actions"), root),
+            self._tiers(fields.get("tiers"), root),
+            self._configurations(fields.get("configurations")),
+            self._metrics(fields.get("metrics")),
         )
         if not self.faults:
             self._try_out(conf)
@@ -284,15 +297,23 @@ class _Reader:
             message = "drf with enableHierarchy and proportion both order queues: put them into different tiers"
             self.faults.append(Fault(drf.line, message))
 
-    def _metrics(self, node: yaml.Node | None, tiers: tuple[tuple[PluginOption, ...], ...]) -> dict[str, Any]:
+    def _metrics(self, node: yaml.Node | None) -> dict[str, Any]:
+        """Where measurements come from: a Prometheus server's address and how often it is asked."""
         if node is None:
             return {}
         fields = self._mapping(node, "metrics")
-        for reader in sorted({option.name for tier in tiers for option in tier} & registry.READ_METRICS):
-            if "address" in fields:
-                message = f"{reader} reads what nodes use from their annotation basalt.dev/usage, and asks no address yet"
-                self._fault(node, f"{message}: leave type and address out")
-        return {key: self._value(value) for key, value in fields.items()}
+        found = {key: self._value(value) for key, value in fields.items()}
+        if "address" in fields and not str(found["address"]).startswith(("http://", "https://")):
+            self._fault(fields["address"], "metrics: address must begin with http:// or https://")
+        if "type" in fields and found["type"] != "prometheus":
+            self._fault(fields["type"], f"metrics: type {found['type']!r} is not known; known is prometheus")
+        if "interval" in fields:
+            try:
+                if parse_duration(str(found["interval"])) <= 0:
+                    raise ValueError("it must be longer than nothing")
+            except ValueError as error:
+                self._fault(fields["interval"], f"metrics: interval: {error}")
+        return found
 
     def _configurations(self, node: yaml.Node | None) -> dict[str, Arguments]:
         found: dict[str, Arguments] = {}

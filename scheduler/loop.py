@@ -24,6 +24,7 @@ from scheduler.cache import KINDS, Aside, SchedulerCache
 from scheduler.conf import ConfError, Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
+from scheduler.prometheus import Fetch, Meter, fetch_url
 from scheduler.status import StatusKeeper
 from scheduler.topology.nodes import choose_gpus
 from scheduler.writer import Report, Writer
@@ -86,6 +87,7 @@ class SchedulerLoop:
         scheduler_names: Collection[str] = ("volcano", "basalt"),
         period: float = 1.0,
         seed: int = 0,
+        fetch: Fetch = fetch_url,
     ) -> None:
         self.conf = ConfSource(conf)
         self.failures = 0
@@ -93,6 +95,7 @@ class SchedulerLoop:
         self._names, self._period = tuple(scheduler_names), period
         self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
         self._writer = Writer(cluster)
+        self._meter = Meter(fetch)
         self._reports: deque[Report] = deque()
         self._wake = threading.Event()
         self._number = 0
@@ -109,11 +112,12 @@ class SchedulerLoop:
 
     def run(self, stop: threading.Event) -> None:
         """Schedule until `stop` is set. An error in a cycle is logged and counted, and the model is read anew."""
-        with ThreadPoolExecutor(1, "binder") as binder, ThreadPoolExecutor(1, "reporter") as reporter:
+        pools = [ThreadPoolExecutor(1, name) for name in ("binder", "reporter", "meter")]
+        with pools[0] as binder, pools[1] as reporter, pools[2] as meter:
             while not stop.is_set():
                 begin = monotonic()
                 try:
-                    self._round(stop, binder, reporter)
+                    self._round(stop, binder, reporter, meter)
                 except Exception:  # the loop outlives whatever one cycle meets
                     self.failures += 1
                     logger.exception("cycle %s failed; the model is read anew", self._number)
@@ -128,7 +132,7 @@ class SchedulerLoop:
 
     def step(self) -> CycleRecord:
         """One round in this thread: take events in, run one cycle, carry it out."""
-        self._take_in(None)
+        self._take_in(None, None)
         done = self._cycle()
         self._reports.append(self._writer.decide(done.binds, done.evictions))
         self._reports.append(self._writer.report(done.writes.statuses, done.writes.events))
@@ -140,8 +144,10 @@ class SchedulerLoop:
             self._watch.close()
             self._watch = None
 
-    def _round(self, stop: threading.Event, binder: ThreadPoolExecutor, reporter: ThreadPoolExecutor) -> None:
-        news = self._take_in(stop)
+    def _round(
+        self, stop: threading.Event, binder: ThreadPoolExecutor, reporter: ThreadPoolExecutor, meter: ThreadPoolExecutor
+    ) -> None:
+        news = self._take_in(stop, meter)
         if self._watch is None or not (news or self._clock.now() >= self._last_cycle + IDLE):
             return
         done = self._cycle()
@@ -184,11 +190,15 @@ class SchedulerLoop:
         self._reports.clear()
         self._lost = False
 
-    def _take_in(self, stop: threading.Event | None) -> bool:
+    def _take_in(self, stop: threading.Event | None, meter: ThreadPoolExecutor | None) -> bool:
         """Take in outcomes, then events, then a changed configuration; whether there was anything new."""
         if self._lost:
             self._start_over()
         news = self.conf.reload()
+        conf = self.conf.current
+        if "address" in conf.metrics and conf.reads_metrics():
+            news = self._meter.tick(conf.metrics["address"], conf.metrics_interval(), self._clock.now(), meter) or news
+            self.cache.usage = self._meter.usage
         while self._reports:
             news = self._settle(self._reports.popleft()) or news
         if self._watch is None:

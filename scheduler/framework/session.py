@@ -57,6 +57,7 @@ class Session(Registrations):
         hyper_nodes: HyperNodes | None = None,
         device_configs: Mapping[str, Mapping[str, Any]] | None = None,
         quotas: Mapping[str, Sequence[Quota]] | None = None,
+        usage: Mapping[str, tuple[float, float, float]] | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
@@ -67,6 +68,7 @@ class Session(Registrations):
         self.total = nodes.total()
         self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
         self.device_configs = device_configs or {}
+        self.usage = usage or {}
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.leftovers: dict[str, Verdict] = {}

@@ -75,7 +75,7 @@ class _Strategy:
     def victims(self, ssn: Session, running: Sequence[TaskInfo]) -> list[TaskInfo]:
         """From the busiest nodes down: tasks of low priority and modest claims first, while low nodes have room for them."""
         nodes = ssn.nodes
-        said = {row: usage.read(nodes.objects[row], ssn.now) for row in nodes.live_rows().tolist()}
+        said = {row: usage.measured(ssn, row) for row in nodes.live_rows().tolist()}
         used = {row: np.array(percent) / 100 for row, percent in said.items() if percent is not None}
         low = [row for row, part in used.items() if (part < self.low).all() and not nodes.cordoned[row]]
         high = [row for row, part in used.items() if (part > self.target).any()]

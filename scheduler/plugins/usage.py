@@ -1,6 +1,7 @@
 """usage: keep off nodes that are measured to be busy, and prefer those that are not.
 
-What a node uses is told by its annotation `basalt.dev/usage`. Pods placed so lately that no measurement can show them yet
+What a node uses is told by a Prometheus server (the configuration's `metrics`), else by the node's annotation
+`basalt.dev/usage`. Pods placed so lately that no measurement can show them yet
 count by an estimate.
 """
 
@@ -15,7 +16,6 @@ import numpy as np
 import orjson
 
 from cluster import objects
-from cluster.durations import parse_duration
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
 from scheduler.model.build import NODE_USAGE
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FRESH = 300.0
 """Seconds after which a measurement says nothing any more."""
-_INTERVAL = 30.0
 _PLANNED = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 _ON_THE_WAY = frozenset({*_PLANNED, TaskStatus.BINDING, TaskStatus.BOUND})
 _NAMED = ("cpu", "memory")
@@ -89,9 +88,9 @@ class Usage:
 
     def on_session_open(self, ssn: Session) -> None:
         nodes = ssn.nodes
-        measured = [(row, read(nodes.objects[row], ssn.now)) for row in nodes.live_rows()]
+        told = [(row, measured(ssn, row)) for row in nodes.live_rows()]
         self._percent, self._fresh = np.zeros((len(nodes.labels), 2)), np.zeros(len(nodes.labels), np.bool_)
-        for row, percent in measured:
+        for row, percent in told:
             if percent is not None:
                 self._percent[row], self._fresh[row] = percent, True
         if not self._fresh.any():
@@ -129,7 +128,7 @@ class Usage:
     # -- pods that no measurement shows ----------------------------------------------------------------------------------
 
     def _count_recent(self, ssn: Session) -> None:
-        interval = _interval(ssn.conf.metrics)
+        interval = ssn.conf.metrics_interval()
         for row in np.flatnonzero(self._fresh).tolist():
             for task in ssn.nodes.tasks[row].values():
                 if task.status in _ON_THE_WAY or (task.status is TaskStatus.RUNNING and _age(task, ssn.now) < interval):
@@ -179,11 +178,13 @@ def _limits_as_requests(spec: Mapping[str, Any]) -> dict[str, Any]:
 # -- measurements ----------------------------------------------------------------------------------------------------------
 
 
-def read(node: Mapping[str, Any], now: float) -> tuple[float, float] | None:
-    """(cpu, memory) in percent, when the node tells it and it is fresh."""
-    text = (node["metadata"].get("annotations") or {}).get(NODE_USAGE)
-    found = _parse(text) if text else None
-    return found[:2] if found is not None and now - found[2] <= FRESH else None
+def measured(ssn: Session, row: int) -> tuple[float, float] | None:
+    """(cpu, memory) in percent, when somebody tells it and it is fresh; a server that was asked goes before the annotation."""
+    found = ssn.usage.get(ssn.nodes.names[row])
+    if found is None:
+        text = (ssn.nodes.objects[row]["metadata"].get("annotations") or {}).get(NODE_USAGE)
+        found = _parse(text) if text else None
+    return found[:2] if found is not None and ssn.now - found[2] <= FRESH else None
 
 
 @lru_cache(maxsize=65_536)
@@ -214,13 +215,6 @@ def _capacity(nodes: NodeTable, memo: dict[Any, Any]) -> Floats:
 def _age(task: TaskInfo, now: float) -> float:
     text = (task.pod.get("status") or {}).get("startTime")
     return now - (objects.parse_time(text) if text else task.creation)
-
-
-def _interval(metrics: Mapping[str, Any]) -> float:
-    try:
-        return parse_duration(str(metrics.get("interval", ""))) or _INTERVAL
-    except ValueError:
-        return _INTERVAL
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------------

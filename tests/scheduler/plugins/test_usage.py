@@ -135,9 +135,17 @@ def test_arguments_that_make_no_sense_are_errors(words: dict[str, Any]) -> None:
         Usage(Arguments("usage", words))
 
 
-def test_a_prometheus_address_is_refused_where_somebody_would_rely_on_it() -> None:
-    text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: {}\nmetrics:\n  type: prometheus\n  address: http://p:9090\n'
-    assert conf.load(text.format("gang")).metrics["type"] == "prometheus"
+@pytest.mark.parametrize(
+    ("metrics", "line", "says"),
+    [
+        ("type: elasticsearch", 6, "known is prometheus"),
+        ("address: ftp://x", 6, "http://"),
+        ("interval: soon", 6, "duration"),
+        ("interval: 0s", 6, "longer than nothing"),
+    ],
+)
+def test_a_source_that_makes_no_sense_is_an_error_with_its_line(metrics: str, line: int, says: str) -> None:
+    text = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: usage\nmetrics:\n  '
     with pytest.raises(ConfError) as caught:
-        conf.load(text.format("usage"))
-    assert [(fault.line, "basalt.dev/usage" in fault.message) for fault in caught.value.faults] == [(6, True)]
+        conf.load(text + metrics + "\n")
+    assert [(fault.line, says in fault.message) for fault in caught.value.faults] == [(line, True)]
