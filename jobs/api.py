@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django.http import Http404
 from django.urls import reverse
@@ -25,6 +26,7 @@ from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
 
 Body = dict[str, Any]
+FIRST_PODS = 200
 
 
 class JobRow(serializers.ModelSerializer[Job]):
@@ -36,6 +38,26 @@ class JobRow(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = (*JOB_FIELDS, "mark", "why")
+
+
+class JobFull(JobRow):
+    """A job by itself."""
+
+    manifest = serializers.DictField(help_text="the Job as Kubernetes writes it")
+    deleted_at = serializers.DateTimeField(allow_null=True)
+    actions = serializers.ListField(child=serializers.CharField(), help_text="what can be asked of it in its phase")
+    tasks = serializers.ListField(child=serializers.DictField(), help_text="its roles, each with `counts` of pods by phase")
+    pods = serializers.ListField(child=serializers.DictField(), help_text=f"the first {FIRST_PODS}, by task and index")
+    pods_total = serializers.IntegerField(help_text="all its pods, also those of earlier runs")
+    pods_url = serializers.CharField(help_text="the list of its pods that exist, by pages")
+    events = serializers.ListField(child=serializers.DictField())
+    changes = serializers.ListField(child=serializers.DictField(), help_text="the steps of its life")
+
+    class Meta(JobRow.Meta):
+        fields = (
+            *JobRow.Meta.fields, "manifest", "deleted_at", "actions", "tasks",
+            "pods", "pods_total", "pods_url", "events", "changes",
+        )  # fmt: skip
 
 
 DRY_RUN = OpenApiParameter("dryRun", str, enum=["All"], description="Do everything but keep it.")
@@ -60,14 +82,21 @@ class JobViewSet(ObjectViewSet):
         """As projected: a job that the cluster has forgotten keeps its manifest."""
         return obj.manifest
 
+    @extend_schema(responses=JobFull)
+    def retrieve(self, request: Request, **where: str) -> Response:
+        """One job: its manifest, its tasks with their counts, its first pods, its events and steps."""
+        return super().retrieve(request, **where)
+
     def full(self, obj: Job) -> Body:
-        """The row, the manifest, and all that the job's page shows."""
-        pods = list(Pod.objects.filter(job_uid=obj.uid))
+        """The row, the manifest, and what the job's page shows; of very many pods the first, and where the others are."""
+        pods = Pod.objects.filter(job_uid=obj.uid)
         return super().full(obj) | {
             "deleted_at": obj.deleted_at.isoformat() if obj.deleted_at else None,
             "actions": operations.allowed_actions(obj.phase) if obj.deleted_at is None else [],
             "tasks": [task_row(task) for task in obj.tasks.all()],
-            "pods": [pod_row(pod) for pod in pods],
+            "pods": [pod_row(pod) for pod in pods.order_by("task", "index", "-created_at")[:FIRST_PODS]],
+            "pods_total": pods.count(),
+            "pods_url": f"{reverse('api:pods')}?{urlencode({'job': obj.uid})}",
             "events": [event_row(event) for event in events_of(obj.uid)[:EVENT_LIMIT]],
             "changes": [change_row(change) for change in PhaseChange.objects.filter(job_uid=obj.uid)],
         }

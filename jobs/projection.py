@@ -226,7 +226,8 @@ def project_pods(batch: Batch) -> None:
         job_uids = {change.after.job_uid for change in changes} - {""}
         _count_pods(job_uids)
         notify("jobs", _name_models(job_uids))
-        notify("job", job_uids)
+        for job_uid in job_uids:
+            notify(f"job:{job_uid}", (change.after.uid for change in changes if change.after.job_uid == job_uid))
         notify("topology", (change.after.node for change in changes if change.after.node and change.after.gpus))
 
 

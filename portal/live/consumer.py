@@ -10,6 +10,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from portal.live.hub import hub
 from portal.live.sessions import user_of
+from portal.live.topics import LONGEST, is_name
 
 SIGNED_OUT = 4401
 WRONG = 4400
@@ -60,6 +61,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
         match message:
             case {"op": "ping"}:
                 await self.send(text_data='{"type":"pong"}')
+            case {"op": "subscribe" | "unsubscribe", "topic": str(topic)} if not is_name(topic):
+                await self._wrong("", f"a topic's name has at most {LONGEST} characters and no NUL")
+            case {"op": "subscribe", "uids": list(uids)} if any(isinstance(uid, str) and not is_name(uid) for uid in uids):
+                await self._wrong(str(message.get("topic", "")), f"a uid has at most {LONGEST} characters and no NUL")
             case {"op": "subscribe", "topic": str(topic)} if wanted := _wanted(message):
                 await self._subscribe(topic, *wanted)
             case {"op": "unsubscribe", "topic": str(topic)}:

@@ -82,7 +82,7 @@ class Feed:
 
     def message(self, kind: str, seq: int, asked: Uids, answer: Answer) -> dict[str, Any]:
         """A message; whoever asked for a row that is not there learns that it is gone."""
-        gone = sorted(set(asked) - set(answer.rows)) if asked is not None and self.topic.has_rows else []
+        gone = self.topic.gone(asked, answer.rows)
         return {"topic": self.name, "type": kind, "seq": seq, "changed": list(answer.rows.values()), "gone": gone} | answer.extras
 
     def send_delta(self, sockets: Collection[Socket], seq: int, asked: Uids, answer: Answer) -> None:

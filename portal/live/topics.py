@@ -5,22 +5,29 @@ A topic's `load` runs in a thread, for one user, and asks the access policy; `ui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import orjson
+from django.db.models import QuerySet
 
 from cluster.access import policy
 from cluster.rows import event_row, gpu_rows
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import parts, verdict
+from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
 
+LONGEST = 100
+"""Characters of a topic's name, and of a row's."""
+SNAPSHOT_PODS = 200
+CHUNK = 500
 Row = dict[str, Any]
 Uids = Collection[str] | None
 """Names of rows; None means any number of them."""
@@ -35,14 +42,10 @@ class Answer:
 
 
 class Topic:
-    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas.
-
-    A topic without rows carries its figures as extras.
-    """
+    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas."""
 
     action = "jobs.view"
     interval = 0.25
-    has_rows = True
 
     def touched(self, topic: str, uids: Uids) -> Uids:
         """Which of this topic's rows a notice is about: names, None for all of them, empty for none."""
@@ -55,6 +58,10 @@ class Topic:
     def delta(self, user: Any, uids: Uids) -> Answer:
         """The same, for a delta; a topic may leave out what did not change."""
         return self.load(user, uids)
+
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """Which of the rows that were asked for are not there any more."""
+        return sorted(set(asked or ()) - set(rows))
 
 
 class Plain(Topic):
@@ -109,32 +116,57 @@ class JobTopic(Topic):
         self._sent: dict[str, dict[str, bytes]] = {}
 
     def touched(self, topic: str, uids: Uids) -> Uids:
-        concerns = {"jobs": {self.uid}, "job": {self.uid}, "about": {self.uid} | self._parts}.get(topic, set())
+        """The job's own name, and with it those of the pods that changed."""
+        if topic == f"job:{self.uid}":
+            self._parts.update(uids or ())
+            return None if uids is None else {self.uid, *uids}
+        concerns = {"jobs": {self.uid}, "about": {self.uid} | self._parts}.get(topic, set())
         return (self.uid,) if concerns and (uids is None or not concerns.isdisjoint(uids)) else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
+        """All about the job; of its pods those that are named, else those that changed last."""
+        named = set(uids or ()) - {self.uid}
+        pods = Pod.objects.filter(job_uid=self.uid)
+        self._parts |= set(pods.values_list("uid", flat=True))
+        found = _named(pods, named) if named else pods.order_by("-resource_version")[:SNAPSHOT_PODS]
+        return self._load(user, found)
+
+    def _load(self, user: Any, pods: Iterable[Pod]) -> Answer:
         job = policy().visible(user, Job.objects.filter(pk=self.uid)).only(*JOB_FIELDS, "deleted_at", "manifest").first()
         if job is None:
             return Answer()
-        pods = list(Pod.objects.filter(job_uid=self.uid))
         groups = list(PodGroup.objects.filter(job_uid=self.uid).order_by("-created_at"))
-        self._parts = {each.uid for each in (*pods, *groups)}
+        self._parts.update(group.uid for group in groups)
         changes = list(PhaseChange.objects.filter(job_uid=self.uid))
         extras = {
             "pods": [pod_row(pod) for pod in pods],
+            "pods_total": Pod.objects.filter(job_uid=self.uid).count(),
             "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
             "changes": [change_row(change) | {"uid": str(change.pk)} for change in changes],
             "why": [{"uid": self.uid, "html": verdict.html(job)}],
-            "parts": parts.rendered(job, changes, pods, groups[0] if groups else None),
+            "parts": parts.rendered(job, changes, lives(self.uid), groups[0] if groups else None),
         }
         return Answer({self.uid: job_row(job)}, extras)
 
     def delta(self, user: Any, uids: Uids) -> Answer:
-        answer = self.load(user, uids)
+        """What changed: the pods that are named, and of the rest what was not sent before."""
+        answer = self._load(user, _named(Pod.objects.filter(job_uid=self.uid), set(uids or ()) - {self.uid}))
         sent = self._sent.setdefault(policy().rights(user), {})
-        for name, rows in answer.extras.items():
+        for name in ("events", "changes", "why", "parts"):
+            rows = answer.extras.get(name, ())
             answer.extras[name] = [row for row in rows if _is_new(sent, f"{name}/{row['uid']}", row)]
         return answer
+
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """The job alone: its pods say in their rows that they are gone."""
+        return [self.uid] if self.uid in (asked or ()) and self.uid not in rows else []
+
+
+def _named(pods: QuerySet[Pod], uids: Iterable[str]) -> Iterator[Pod]:
+    """The pods of these names; a statement takes only so many."""
+    names = iter(sorted(uids))
+    while chunk := list(islice(names, CHUNK)):
+        yield from pods.filter(pk__in=chunk)
 
 
 def _is_new(sent: dict[str, bytes], key: str, row: Row) -> bool:
@@ -148,7 +180,6 @@ class OverviewTopic(Topic):
     """The headline numbers; they move with everything, so at most once a second."""
 
     interval = 1.0
-    has_rows = False
 
     def touched(self, topic: str, uids: Uids) -> Uids:
         return ("overview",) if topic in ("jobs", "topology", "queues") else ()
@@ -158,10 +189,19 @@ class OverviewTopic(Topic):
 
         return Answer(extras={"figures": headline(user).as_dict()})
 
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """It has no rows."""
+        return []
+
+
+def is_name(text: str) -> bool:
+    """Whether a text may name a topic or a row: short, and without NUL, which databases refuse."""
+    return len(text) <= LONGEST and "\x00" not in text
+
 
 def make(name: str) -> Topic | None:
     """The topic of a name, or None."""
-    if name.startswith("job:") and 5 <= len(name) <= 64:
+    if name.startswith("job:") and 5 <= len(name) <= LONGEST:
         return JobTopic(name.removeprefix("job:"))
     maker = _TOPICS.get(name)
     return maker() if maker else None

@@ -144,12 +144,16 @@ function showNote() {
   if (note) note.hidden = page.querySelector("[data-why-panel]").childElementCount > 0 || !note.textContent.trim();
 }
 
-const known = { pods: new Set(), events: new Set() };
+const knownEvents = new Set();
 
 /** The tabs say how many there are. */
-function count(part, rows) {
-  rows.forEach((row) => known[part].add(row.uid));
-  page.querySelector(`[data-tab-count="${part}"]`).textContent = numberWords(known[part].size);
+function count(part, number) {
+  page.querySelector(`[data-tab-count="${part}"]`).textContent = numberWords(number);
+}
+
+function countEvents(rows) {
+  rows.forEach((row) => knownEvents.add(row.uid));
+  count("events", knownEvents.size);
 }
 
 function patchActions(row) {
@@ -159,7 +163,7 @@ function patchActions(row) {
 }
 
 subscribe(`job:${page.dataset.uid}`, {
-  uids: () => [page.dataset.uid],
+  uids: () => [page.dataset.uid, ...[...page.querySelectorAll("[data-pods] tr[data-uid]")].map((row) => row.dataset.uid)],
   onMessage(message) {
     for (const row of message.changed ?? []) {
       patch(page.querySelector(".ba-head"), row);
@@ -172,7 +176,8 @@ subscribe(`job:${page.dataset.uid}`, {
     for (const { html } of message.why ?? []) patchWhy(html[language] ?? html.en);
     patchPods(message.pods ?? []);
     patchEvents(message.events ?? []);
-    for (const part of ["pods", "events"]) if (message[part]) count(part, message[part]);
+    if (message.pods_total !== undefined) count("pods", message.pods_total);
+    if (message.events) countEvents(message.events);
     for (const { uid, html } of message.parts ?? []) patchPart(uid, html[language] ?? html.en);
     if ((message.gone ?? []).includes(page.dataset.uid)) page.querySelector("[data-gone]").hidden = false;
   },

@@ -14,7 +14,7 @@ from cluster.kinds import COMMAND, JOB, QUEUE
 from cluster.models import IdempotentRequest
 from cluster.projection import Batch
 from jobs.models import Job
-from jobs.projection import project_jobs
+from jobs.projection import project_jobs, project_pods
 from queues.models import Queue
 from queues.projection import project as project_queues
 from tests.portal import objects as make
@@ -143,6 +143,20 @@ def test_a_job_from_submit_to_delete(ada, cluster):
     problem(ada.delete("jobs/default/train"), 404)
     assert ada.get("jobs").json()["results"] == []
     assert ada.get("jobs/default/train").json()["deleted_at"] is not None
+
+
+def test_a_job_of_very_many_pods_comes_with_the_first_and_says_where_the_others_are(ada, monkeypatch):
+    monkeypatch.setattr("jobs.api.FIRST_PODS", 2)
+    uid = ada.post("jobs", manifest()).json()["uid"]
+    project_pods(Batch([make.pod(f"w-{i}", owner=uid) for i in range(5)]))
+    job = ada.get("jobs/default/train").json()
+    assert ([pod["task"] for pod in job["pods"]], job["pods_total"]) == (["worker", "worker"], 5)
+    assert job["tasks"][1]["counts"] == {"Pending": 5}
+    path = job["pods_url"].removeprefix("/api/v1/")
+    page = ada.get(f"{path}&limit=3").json()
+    assert (len(page["results"]), bool(page["next"])) == (3, True)
+    other = ada.get("pods?job=uid-of-another").json()
+    assert other["results"] == []
 
 
 def test_yaml_and_json_give_the_same_job(ada):

@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from cluster.projection import Batch, notify, project_events, project_nodes
 from jobs.models import Job
 from jobs.projection import project_jobs, project_pod_groups, project_pods
-from portal.live import consumer, feed
+from portal.live import consumer, feed, topics
 from portal.live.feed import Feed
 from portal.live.hub import hub
 from portal.live.publisher import GATHER
@@ -234,3 +234,37 @@ async def test_messages_that_overtake_the_first_answer_wait_for_it():
     assert socket.heard == []
     topic.answer(socket, "snapshot", base, None, Answer())
     assert [b'"snapshot"' in text for text in socket.heard] == [True, False]
+
+
+async def test_a_job_of_very_many_pods_sends_the_newest_changes_and_then_only_what_changes(open_page, ada, monkeypatch):
+    monkeypatch.setattr(topics, "SNAPSHOT_PODS", 2)
+    await jobs(make.job())
+    await pods(*(make.pod(f"w-{i}", version=i + 1) for i in range(6)))
+    page, first = await subscribed(open_page, ada, "job:uid-train")
+    assert ({pod["name"] for pod in first["pods"]}, first["pods_total"]) == ({"w-4", "w-5"}, 6)
+    _, named = await subscribed(open_page, ada, "job:uid-train", uids=["uid-train", "uid-w-0"])
+    assert ([pod["name"] for pod in named["pods"]], named["gone"]) == (["w-0"], [])
+    await pods(make.pod("w-1", version=9, phase="Running"))
+    later = await page.hear()
+    assert ([pod["name"] for pod in later["pods"]], later["gone"]) == (["w-1"], [])
+
+
+async def test_a_delta_of_a_job_reads_the_pods_that_changed_and_no_others(open_page, ada, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(topics, "pod_row", lambda pod: drawn.append(pod.name) or {"uid": pod.uid, "name": pod.name})
+    await jobs(make.job())
+    await pods(*(make.pod(f"w-{i}") for i in range(6)))
+    page, _first = await subscribed(open_page, ada, "job:uid-train")
+    drawn.clear()
+    await pods(make.pod("w-3", version=2, phase="Running"))
+    await page.hear()
+    assert drawn == ["w-3"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"topic": "job:a\x00b"}, {"topic": "x" * 101}, {"topic": "jobs", "uids": ["a\x00"]}, {"topic": "jobs", "uids": ["x" * 101]}],
+)
+async def test_names_that_no_row_can_have_are_refused_in_words(open_page, ada, asked):
+    _, heard = await subscribed(open_page, ada, **asked)
+    assert (heard["type"], "100 characters and no NUL" in heard["detail"]) == ("error", True)
