@@ -48,6 +48,14 @@ class Filler:
 
     def fill(self, statement: Statement, target: Target, tasks: Tasks) -> bool:
         """Tasks in order, equal ones together; ends with True as soon as what they are placed for is ready."""
+        places = self._ssn.places
+        places.trying = target.within
+        try:
+            return self._fill(statement, target, tasks)
+        finally:
+            places.trying = None
+
+    def _fill(self, statement: Statement, target: Target, tasks: Tasks) -> bool:
         job, failed = target.job, self._failed[target.uid]
         while tasks:
             first, equal = tasks[0], _leading(tasks)

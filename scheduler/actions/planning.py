@@ -1,12 +1,14 @@
 """Placing a gang domain by domain: a hard or soft network topology, and gangs that are divided into parts.
 
-Every domain of a row is tried in earnest, the best plan of the row is kept, and the next row is looked at only when a row
-has none. A plan is what a statement did, undone and done again.
+Domains of a row are tried in earnest, the best plan of the row is kept, and the next row is looked at only when a row has
+none. A plan is what a statement did, undone and done again. How good a domain is for a part is known before it is tried, so
+the best is tried first and the first that takes the part is the best that does.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -42,6 +44,7 @@ class Planner:
     def __init__(self, ssn: Session, filler: Filler) -> None:
         self._ssn, self._filler = ssn, filler
         self._queued: dict[str, _Queued] = {}
+        self._hopeless: set[tuple[str, int]] = set()
 
     def take(self, job: JobInfo, tasks: list[TaskInfo]) -> None:
         """Take a gang's tasks, in their order, to be placed."""
@@ -76,11 +79,33 @@ class Planner:
     # -- gangs ---------------------------------------------------------------------------------------------------------
 
     def _plan_job(self, job: JobInfo, queue: QueueInfo) -> _Plan | None:
+        """The best plan of the first row that has one. Domains are tried in the order of what they promise at most.
+
+        A domain that promises no more than the best plan so far cannot beat it, and is not tried.
+        """
+        self._hopeless.clear()
         for row in self._ssn.parts.domains_for_job(job, self._ssn.places.tree.top):
-            plans = [plan for domain in row if (plan := self._try_job(job, queue, domain)) is not None]
-            if plans:
-                return max(plans, key=lambda plan: plan.score)
+            promises = self._promises(job, row)
+            best: tuple[float, int, _Plan] | None = None
+            for place in sorted(range(len(row)), key=lambda place: (-promises[place], place)):
+                if best is not None and promises[place] <= best[0]:
+                    break
+                plan = self._try_job(job, queue, row[place])
+                if plan is not None and (best is None or (plan.score, -place) > best[:2]):
+                    best = plan.score, -place, plan
+            if best is not None:
+                return best[2]
         return None
+
+    def _promises(self, job: JobInfo, row: list[Domain]) -> list[float]:
+        """The most that a plan in each domain can score: the best below it, for a gang of one part that runs nowhere yet."""
+        assert job.parts is not None
+        subs = [job.parts.sub_jobs[uid] for uid, tasks in self._queued[job.uid].items() if tasks]
+        if len(row) < 2 or len(subs) != 1 or job.uid in self._ssn.places.of_job:
+            return [inf] * len(row)
+        domains = self._ssn.places.tree.domains
+        scores = self._ssn.parts.scores(subs[0], domains)
+        return [max(scores[below.number] for below in domain.subtree()) for domain in row]
 
     def _try_job(self, job: JobInfo, queue: QueueInfo, domain: Domain) -> _Plan | None:
         """Place the parts of a gang in a domain, the required ones first, and undo it; the plan if it would do."""
@@ -94,7 +119,7 @@ class Planner:
         statement = Statement(ssn)
         while ahead:
             sub = ahead.pop()
-            plan = self._plan_part(Target(job, queue, sub, domain), left[sub.uid])
+            plan = self._plan_part(Target(job, queue, sub, domain), left[sub.uid], first=not statement)
             if plan is None:
                 del left[sub.uid]
                 continue
@@ -115,19 +140,24 @@ class Planner:
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _plan_part(self, target: Target, tasks: Tasks) -> _Plan | None:
+    def _plan_part(self, target: Target, tasks: Tasks, *, first: bool) -> _Plan | None:
+        """The plan of a part; `first`: nothing of the gang was placed before it, so what failed once fails again."""
         ssn = self._ssn
         assert target.part is not None
         assert target.within is not None
         for row in ssn.parts.domains_for_sub_job(target.part, target.within):
-            plans = [plan for domain in row if (plan := self._try_part(target, domain, tasks)) is not None]
-            if plans:
-                scores = ssn.parts.scores(target.part, [plan.domain for plan in plans])
-                score, best = max(zip(scores, range(len(plans)), strict=True), key=lambda pair: (pair[0], -pair[1]))
-                chosen = plans[best]
-                place = ssn.places.tree.common(ssn.places.of_sub.get(target.uid), chosen.domain)
-                assert place is not None
-                return replace(chosen, score=score, domain=place)
+            left = [domain for domain in row if not (first and (target.uid, domain.number) in self._hopeless)]
+            while left:
+                scores = ssn.parts.scores(target.part, left)
+                score, best = max(zip(scores, range(len(left)), strict=True), key=lambda pair: (pair[0], -pair[1]))
+                domain = left.pop(best)
+                plan = self._try_part(target, domain, tasks)
+                if plan is not None:
+                    place = ssn.places.tree.common(ssn.places.of_sub.get(target.uid), domain)
+                    assert place is not None
+                    return replace(plan, score=score, domain=place)
+                if first:
+                    self._hopeless.add((target.uid, domain.number))
         return None
 
     def _try_part(self, target: Target, domain: Domain, tasks: Tasks) -> _Plan | None:

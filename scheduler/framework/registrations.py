@@ -261,7 +261,7 @@ class Registrations:
         self._add("sub_job_pipelined", plugin, check)
 
     def add_hyper_node_order(self, plugin: str, score: api.DomainScore) -> None:
-        """How good each of some network domains is for a part of a gang."""
+        """How good each of some network domains is for a part of a gang, by what is there before it is placed."""
         self._add("hyper_node_order", plugin, score)
 
     def add_hyper_node_gradients(self, plugin: str, job: api.Gradient[JobInfo], sub_job: api.Gradient[SubJob]) -> None:

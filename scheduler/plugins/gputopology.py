@@ -17,7 +17,7 @@ from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import NO_NODE, TaskClass, TaskInfo
 from scheduler.model.nodes import Block, NodeTable
-from scheduler.model.resources import Floats
+from scheduler.model.resources import Floats, Ints
 from scheduler.topology.gpu import LinkMatrix, Offers, best_set, indices, link_rank, link_strength, mask
 from scheduler.topology.nodes import of_node
 
@@ -56,7 +56,7 @@ class GpuTopology:
     _tree: HyperNodes
     _chains: dict[Any, tuple[int, float]]
     _links: list[LinkMatrix | None]
-    _domains: list[str]
+    _domains: Ints
 
     def __init__(self, arguments: Arguments) -> None:
         self._weight = _weight(arguments, "gputopology.weight", 1)
@@ -124,11 +124,10 @@ class GpuTopology:
         held = Counter(peer.node for peer in task.job.tasks.values() if peer.node != NO_NODE)
         if not held:
             return np.zeros(len(at.rows))
-        total = held.total()
-        by_domain: Counter[str] = Counter()
+        by_domain = np.zeros(len(self._domains))
         for row, pods in held.items():
             by_domain[self._domains[row]] += pods
-        shares = np.array([by_domain[self._domains[row]] for row in at.rows.tolist()]) / total
+        shares = by_domain[self._domains[at.rows]] / held.total()
         return (2 * shares + self._nearness(held, at)) / 3 * (MAX_NODE_SCORE * self._weight * self._gang)
 
     def _nearness(self, held: Counter[int], at: Block) -> Floats:
@@ -198,9 +197,11 @@ def _in_gang(task: TaskInfo) -> bool:
     return task.cls.gpus > 0 and task.job is not None and task.job.min_available > 1
 
 
-def _domains(nodes: NodeTable) -> list[str]:
-    """The NVLink domain of each row: what its label says, else the node alone."""
-    return [labels.get(NVLINK_DOMAIN) or f"/{name}" for labels, name in zip(nodes.labels, nodes.names, strict=True)]
+def _domains(nodes: NodeTable) -> Ints:
+    """A number for the NVLink domain of each row: what its label says, else the node alone."""
+    numbers: dict[str, int] = {}
+    names = (labels.get(NVLINK_DOMAIN) or f"/{name}" for labels, name in zip(nodes.labels, nodes.names, strict=True))
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
 
 def _remembered(ssn: Session, key: Any, make: Callable[[], Any]) -> Any:

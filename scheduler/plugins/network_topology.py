@@ -59,7 +59,7 @@ class NetworkTopologyAware:
         ssn.add_hyper_node_order(self.name, self.score_domains)
         if not self._weight:
             return
-        ssn.add_task_score(self.name, self._near, _is_placed_by_topology)
+        ssn.add_task_score(self.name, self._near, self._differs)
         if self._plain and len(self._tree.domains) > 1:
             ssn.add_task_score(self.name, self._filling, lambda task: not _is_placed_by_topology(task))
 
@@ -121,6 +121,11 @@ class NetworkTopologyAware:
         return [float(score) * MAX_NODE_SCORE * self._weight for score in scores]
 
     # -- how good a node is for a gang with a topology -----------------------------------------------------------------
+
+    def _differs(self, task: TaskInfo) -> bool:
+        """Whether nodes may differ in how near they are: inside one domain of the lowest tier they do not."""
+        trying = self._places.trying
+        return _is_placed_by_topology(task) and (trying is None or not trying.is_leaf)
 
     def _near(self, task: TaskInfo, at: Block) -> Floats:
         """1 in the part's own lowest domain, less the higher the tier that joins a node with it; 0 before its first task."""

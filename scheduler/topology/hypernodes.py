@@ -83,7 +83,8 @@ def _member(selector: Mapping[str, Any], kind: object) -> Member:
 class Domain:
     """One HyperNode of the tree. `mask` marks the rows of its nodes, those of the domains below included.
 
-    `number` is its place in `HyperNodes.domains`, which goes by tier and name.
+    `number` is its place in `HyperNodes.domains`, which goes by tier and name; `is_leaf`: it is of the lowest tier, and its
+    nodes are in no other domain of that tier.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Domain:
     children: list[Domain] = field(default_factory=list, repr=False)
     mask: Mask = field(default_factory=lambda: np.zeros(0, np.bool_), repr=False)
     rows: Rows = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
+    is_leaf: bool = False
 
     def ancestors(self) -> Iterator[Domain]:
         """The domain itself, and those above it up to the top."""
@@ -132,6 +134,8 @@ class HyperNodes:
         self.tiers: Sequence[int] = sorted({domain.tier for domain in self.domains})
         self._place(sound, nodes)
         self.leaf: Ints = self.at_tier(self.tiers[0])
+        for domain in self.domains:
+            domain.is_leaf = domain.tier == self.tiers[0] and bool((self.leaf[domain.rows] == domain.number).all())
 
     def tier_called(self, name: str) -> int | None:
         """The tier of this name; where several have it, the highest."""

@@ -17,13 +17,15 @@ ANNOTATION = "volcano.sh/job-allocated-hypernode"
 class Places:
     """Domains by gang and by part of a gang, as far as they hold nodes; found again from where the pods are.
 
-    `of_job` and `of_sub` go by uid. A plan moves `of_sub` while it is tried; `keep` makes it last.
+    `of_job` and `of_sub` go by uid. A plan moves `of_sub` while it is tried; `keep` makes it last. `trying` is the domain
+    inside which tasks are being placed at the moment.
     """
 
     def __init__(self, tree: HyperNodes, jobs: Iterable[JobInfo]) -> None:
         self.tree = tree
         self.of_job: dict[str, Domain] = {}
         self.of_sub: dict[str, Domain] = {}
+        self.trying: Domain | None = None
         for job in jobs:
             if job.parts is not None:
                 self._recover(job)

@@ -12,8 +12,6 @@ CASES = load(FILE.read_text("utf-8")) if FILE.is_file() else []
 
 _RECLAIM = "the action reclaim is not built"
 _PREEMPT = "the action preempt is not built"
-_TOPOLOGY = "the plugin network-topology-aware is not built"
-_SHARING = "the plugin deviceshare is not built"
 NOT_YET = {
     "s-reclaim-whole-low-queue": _RECLAIM,
     "s-reclaim-many-small-for-one-large": _RECLAIM,
@@ -23,10 +21,6 @@ NOT_YET = {
     "s-preempt-lowest-first": _PREEMPT,
     "s-preempt-nominal-protected-at-weight-zero": _RECLAIM,
     "s-preempt-no-guarantee-no-claim": _PREEMPT,
-    "s-topology-replacement-stays-in-tier": _TOPOLOGY,
-    "s-topology-node-named-like-its-top-domain": _TOPOLOGY,
-    "s-gpu-half-cores-two-per-card": _SHARING,
-    "s-gpu-containers-are-summed": _SHARING,
     "s-plugin-foreign-configmap-kept": "the job plugin svc is not built",
     "s-plugin-mpi-host-list": "the job plugin mpi is not built",
     "s-flow-terminated-job-ends-flow": "JobFlow is not built",

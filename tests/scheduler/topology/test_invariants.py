@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scheduler.actions.planning import Planner
 from scheduler.topology.places import Places
 from tests.scheduler.topology.test_allocate import CONF
 from tests.scheduler.topology.world import close, domain
@@ -108,3 +111,11 @@ def test_soft_starts_whatever_starts_without_a_topology(fleet: Any, replicas: in
     plain = World(nodes, domains, gang("a", replicas, cpu=cpu), conf=CONF).cycle()
     soft = World(nodes, domains, close("a", replicas, cpu=cpu, mode="soft"), conf=CONF).cycle()
     assert soft.started() == plain.started()
+
+
+@core
+@given(fleets, jobs)
+def test_domains_that_are_passed_over_would_not_have_been_better(fleet: Any, specs: Any) -> None:
+    with patch.object(Planner, "_promises", lambda self, job, row: [inf] * len(row)):
+        thorough = build(fleet, specs).cycle(2)
+    assert build(fleet, specs).cycle(2).bound == thorough.bound
