@@ -218,6 +218,8 @@ def _heatmap_words() -> dict[str, Any]:
         "full": _("full"),
         "free": _("%(count)s free"),
         "others": _("others"),
+        "lighter": _("pale: free"),
+        "idle": _("No GPU is in use."),
         "none": _("nobody"),
         "cell": _("%(node)s, GPU %(gpu)s"),
         "state": _("State"),

@@ -52,7 +52,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             (_("Users"), "person", "auth_user"),
             (_("Groups"), "group", "auth_group"),
             (_("API tokens"), "key", "knox_authtoken"),
-            (_("Sign-in attempts"), "shield", "axes_accessattempt"),
+            (_("Login attempts"), "shield", "axes_accessattempt"),
         ]),
     ]  # fmt: skip
     return [

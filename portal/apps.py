@@ -11,8 +11,10 @@ class PortalConfig(AppConfig):
     def ready(self) -> None:
         from cluster.projection import projected
         from jobs.submit.checks import try_bundles_with
+        from portal.admin_words import name_everything
         from portal.apply_page import trial
         from portal.live.publisher import publisher
 
         projected.connect(publisher.offer, dispatch_uid="live")
         try_bundles_with(trial)
+        name_everything()

@@ -66,8 +66,8 @@ def _machines(fleet: Fleet) -> list[Entry]:
         broken = [cell.index for cell in strip.cells if cell.state == "unhealthy"]
         url = reverse("cluster:node", args=(node.name,))
         if not node.ready:
-            gpus = ngettext("%(count)s GPU", "%(count)s GPUs", node.gpu_count) % {"count": number(node.gpu_count)}
-            detail = spaced(_("%(gpus)s are out of reach") % {"gpus": gpus})
+            detail = ngettext("%(count)s GPU is out of reach", "%(count)s GPUs are out of reach", node.gpu_count)
+            detail = spaced(detail % {"count": number(node.gpu_count)})
             found.append(Entry("unknown", _("%(node)s is not ready") % {"node": node.name}, detail, url, _("Node")))
         elif broken:
             title = ngettext("%(count)s unhealthy GPU", "%(count)s unhealthy GPUs", len(broken)) % {"count": number(len(broken))}

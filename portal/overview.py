@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from cluster import queries as fleet_queries
 from cluster import runtime
 from cluster.access import policy
+from cluster.display import short_model
 from jobs.choices import job_mark
 from jobs.models import Job
 from jobs.reasons import stage_label
@@ -72,10 +73,10 @@ def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue]) -> dict[s
 
 
 def _spines(fleet: fleet_queries.Fleet) -> list[dict[str, Any]]:
-    """The fleet by spine, then rack, for the small map."""
+    """The fleet by spine, then rack, for the small map; machines whose rack nobody knows are put together by model."""
     spines: dict[str, dict[str, list[fleet_queries.Strip]]] = {}
     for strip in fleet.strips:
-        spines.setdefault(strip.node.spine, {}).setdefault(strip.node.rack, []).append(strip)
+        spines.setdefault(strip.node.spine, {}).setdefault(strip.node.rack or short_model(strip.node.gpu_model), []).append(strip)
     return [
         {
             "name": name,

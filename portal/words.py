@@ -8,6 +8,15 @@ from django.utils.translation import pgettext
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 
 
+def counted() -> dict[str, tuple[str, str]]:
+    """Figures of the overview that stand in a phrase: for one, and for any other number."""
+    return {
+        "pods_running": (_("in %(n)s pod"), _("in %(n)s pods")),
+        "gpus_waiting": (_("asking for %(n)s GPU"), _("asking for %(n)s GPUs")),
+        "jobs_ended": (_("of %(n)s job that ended"), _("of %(n)s jobs that ended")),
+    }
+
+
 def for_scripts() -> dict[str, object]:
     """Sentences with `%(name)s` places, phases by value, and the forms of a duration."""
     phases: dict[str, str] = {}

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from cluster.models import Event
+from cluster.runtime import now
 from jobs.choices import ADMITTED, JobPhase, job_mark
 from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
 from jobs.rows import JOB_FIELDS
@@ -33,6 +37,14 @@ SORTS: dict[str, str] = {
 }
 """Names of orderings in a URL, `-` before one reverses it, and the columns that they sort by."""
 
+ENDED = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
+"""Windows, up to now, in which a job may have ended."""
+ENDED_WORDS = {
+    "1h": gettext_lazy("in the last hour"),
+    "24h": gettext_lazy("in the last 24 h"),
+    "7d": gettext_lazy("in the last 7 d"),
+}
+
 STATES: dict[str, Q] = {"inqueue": Q(phase=JobPhase.PENDING, group_phase__in=ADMITTED)}
 for _mark in ("pending", "running", "restarting", "terminating", "failed", "aborted", "completed"):
     STATES[_mark] = Q(phase__in=[phase for phase in JobPhase if phase.mark == _mark])
@@ -50,6 +62,7 @@ class Filter:
     owner: tuple[str, ...] = ()
     namespace: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
+    ended: str = ""
     text: str = ""
     gone: bool = False
     sort: str = "-created"
@@ -86,6 +99,7 @@ class Filter:
             owner=tuple(query.getlist("owner")),
             namespace=tuple(query.getlist("namespace")),
             model=tuple(query.getlist("model")),
+            ended=next(iter(known("ended", ENDED)), "") if query.get("ended") else "",
             text=query.get("q", "").strip().replace("\x00", "")[:TEXT_LIMIT],
             gone=query.get("gone") == "1",
             sort=sort,
@@ -96,18 +110,20 @@ class Filter:
     @property
     def is_empty(self) -> bool:
         """Nothing is filtered out."""
-        return not (self.text or any(getattr(self, name) for name in DIMENSIONS))
+        return not (self.text or self.ended or any(getattr(self, name) for name in DIMENSIONS))
 
     @property
-    def chosen(self) -> list[str]:
+    def chosen(self) -> list[str | Promise]:
         """What is asked for, value by value."""
         values = [value for name in DIMENSIONS for value in getattr(self, name)]
-        return [*values, *([self.text] if self.text else [])]
+        return [*values, *filter(None, (ENDED_WORDS.get(self.ended), self.text))]
 
     def base(self, jobs: QuerySet[Job]) -> QuerySet[Job]:
         """The set that facets count in: everything but the facets' own choices."""
         if not self.gone:
             jobs = jobs.filter(deleted_at=None)
+        if self.ended:
+            jobs = jobs.filter(finished_at__gt=now() - ENDED[self.ended])
         for word in self.text.split():
             jobs = jobs.filter(
                 Q(name__icontains=word) | Q(owner__icontains=word) | Q(queue__icontains=word) | Q(namespace__icontains=word)

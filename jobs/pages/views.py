@@ -58,6 +58,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     context = {
         "asked": asked,
         "found": found,
+        "ended": queries.ENDED_WORDS.items(),
         "panels": panels(found, asked),
         "page": _Known(rows, found.matching).page(asked.page),
         "present": runtime.now(),

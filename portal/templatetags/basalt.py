@@ -95,6 +95,14 @@ def number(value: float | None) -> str:
 
 
 @register.simple_tag
+def counted(field: str, value: int) -> SafeString:
+    """A figure with its word, singular or plural, that the live channel keeps current."""
+    one, many = words.counted()[field]
+    text = (one if value == 1 else many) % {"n": display.number(value)}
+    return format_html('<span data-field="{}" data-as="count" data-one="{}" data-many="{}">{}</span>', field, one, many, text)
+
+
+@register.simple_tag
 def gpu(count: float | None, model: str = "") -> SafeString:
     """GPUs with their model: `64 H100`; a dash when none are asked."""
     if not count:
@@ -259,6 +267,13 @@ def link_to(view: str, name: str, classes: str = "") -> SafeString:
     except NoReverseMatch:
         return format_html('<span class="{}">{}</span>', classes, name)
     return format_html('<a class="{}" href="{}">{}</a>', classes, url, name)
+
+
+@register.simple_tag
+def speed() -> str:
+    """How much faster than the wall's time the cluster's runs, `60`; empty when it does not."""
+    found = f"{runtime.speed():g}"
+    return "" if found == "1" else found
 
 
 @register.simple_tag

@@ -8,18 +8,25 @@ export function palette(element) {
   const found = {
     font: css("--ba-font"), bg, ink: css("--ba-ink"), ink2: css("--ba-ink2"), ink3: css("--ba-ink3"), line: css("--ba-line2"), track: css("--ba-track"),
     allocated: css("--gpu-a"), releasing: css("--st-terminating"), unhealthy: css("--st-failed"), cordoned: css("--st-aborted"), unknown: css("--st-unknown-t"),
-    categories: [],
+    categories: [], tints: [],
   };
-  for (let at = 0; at <= 6; at += 1) found.categories.push(mix(css(`--cat-${at}`), bg, 0.84));
+  for (let at = 0; at <= 6; at += 1) {
+    found.categories.push(mix(css(`--cat-${at}`), bg, 0.84));
+    found.tints.push(mix(css(`--cat-${at}`), bg, 0.22));
+  }
   return found;
 }
 
-/** Paint a cell. `fill` is a state's name, or a number: a category of an allocated GPU. */
+/** Paint a cell. `fill` is a state's name, a number: a category of an allocated GPU, or `{tint}`: the category of a free one. */
 export function paintCell(pen, colours, fill, x, y, w, h) {
   const big = w >= 9 && h >= 9;
   if (typeof fill === "number") {
     pen.fillStyle = colours.categories[fill];
     pen.fillRect(x, y, w, h);
+  } else if (typeof fill === "object") {
+    pen.fillStyle = colours.tints[fill.tint];
+    pen.fillRect(x, y, w, h);
+    PAINT.free(pen, colours, x, y, w, h);
   } else PAINT[fill](pen, colours, x, y, w, h, big);
 }
 

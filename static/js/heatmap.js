@@ -37,6 +37,7 @@ const model = new URL(location.href).searchParams.get("model");
 const look = {
   mode: host.dataset.mode, ranks: new Map(), selected: host.dataset.selected, picked: null, filter: null,
   fill(node, cell) {
+    if (look.mode === "model" && cell.state === "free") return { tint: look.ranks.get(node.model) ?? 0 };
     if (look.mode === "state" || cell.state !== "allocated") return cell.state;
     return look.ranks.get(VALUE[look.mode](node, cell) || "") ?? 0;
   },
@@ -85,7 +86,7 @@ function rank() {
   look.counts = new Map();
   const value = VALUE[look.mode];
   for (const node of nodes) for (const cell of node.cells) {
-    const key = value ? (cell.state === "allocated" ? value(node, cell) || "" : null) : cell.state;
+    const key = value ? (cell.state === "allocated" || look.mode === "model" ? value(node, cell) || "" : null) : cell.state;
     if (key !== null) look.counts.set(key, (look.counts.get(key) ?? 0) + 1);
   }
   if (!value) return;
@@ -123,6 +124,8 @@ function drawLegend() {
   const items = [...look.ranks].map(([key, at]) => entry(swatch("cat", at), look.mode === "model" ? shortModel(key) : key, count(key)));
   const rest = [...look.counts].reduce((sum, [key, number]) => sum + (look.ranks.has(key) ? 0 : number), 0);
   if (rest) items.push(entry(swatch("cat", 0), text.others, rest));
+  const note = look.mode === "model" ? text.lighter : items.length ? "" : text.idle;
+  if (note) items.push(Object.assign(document.createElement("span"), { className: "ink3", textContent: note }));
   legend.replaceChildren(...items);
 }
 

@@ -2,12 +2,12 @@
 //
 //   <tr data-uid="…">            the row's own element
 //     <td data-field="running"   the row's key
-//         data-as="number">      how it is written: text (default), number, duration, since, state, why, width, amount
+//         data-as="number">      how it is written: text (default), number, count, duration, since, state, why, width, amount
 //
-// `width` sets --w to the value's part of `data-of`; `up` and `upwidth` count a job's pods that run or have succeeded; `amount` uses `data-resource`; `since` makes a <time> that counts on.
+// `width` sets --w to the value's part of `data-of`; `up` and `upwidth` count a job's pods that run or have succeeded; `amount` uses `data-resource`, `count` the forms `data-one` and `data-many`; `since` makes a <time> that counts on.
 // A value that changed gets `data-changed` for a moment, which the style fades.
 import { present } from "./clock.js";
-import { amountWords, durationWords, language, numberWords, stateWord } from "./words.js";
+import { amountWords, durationWords, fill, language, numberWords, stateWord } from "./words.js";
 
 const FADE = 1300;
 
@@ -42,6 +42,7 @@ function say(as, value, target) {
   if (value === null || value === undefined || value === "") return "–";
   if (as === "number") return numberWords(value);
   if (as === "duration") return durationWords(value);
+  if (as === "count") return fill(value === 1 ? target.dataset.one : target.dataset.many, { n: numberWords(value) });
   if (as === "amount") return amountWords(value, target.dataset.resource ?? "");
   return String(value);
 }

@@ -8,6 +8,9 @@ const NAMES_FROM = 520; // px of width from which the bands carry their names; a
 const NAME_WIDTH = 92;
 const LINE = 15;
 
+/** A queue without a colour of its own is not one of the others, which are grey. */
+const colour = (name) => token(name ? (queueCategory(name) ? `--cat-${queueCategory(name)}` : "--ba-ink2") : "--cat-0");
+
 /** Draw the stack that `box` names the source of; the result has `push(latest, asked)`, which adds the present moment. */
 export function stack(box) {
   const source = JSON.parse(document.getElementById(box.dataset.source).textContent);
@@ -21,7 +24,7 @@ export function stack(box) {
   function option() {
     const base = overTime(source.times, unit);
     const series = order().map((name) => {
-      const color = token(`--cat-${name ? queueCategory(name) : 0}`);
+      const color = colour(name);
       return line(named(name), (k) => source.series[name][k], {
         stack: "queues",
         lineStyle: { width: 1, color: token("--ba-bg") },
@@ -55,14 +58,22 @@ export function stack(box) {
     let below = 0;
     let free = chart.convertToPixel({ yAxisIndex: 0 }, 0);
     const children = [];
-    for (const name of order()) {
+    const places = order().map((name) => {
       const value = source.series[name][at] ?? 0;
       const y = Math.min(chart.convertToPixel({ yAxisIndex: 0 }, below + value / 2), free - LINE / 2);
       below += value;
       free = y - LINE / 2;
+      return { name, y };
+    });
+    let top = LINE / 2;
+    for (const place of places.reverse()) { // those that were pushed out at the top come back, and push the ones below
+      place.y = Math.max(place.y, top);
+      top = place.y + LINE;
+    }
+    for (const { name, y } of places) {
       const x = box.clientWidth - NAME_WIDTH - 14;
       children.push(
-        { type: "rect", silent: true, shape: { x, y: y - 4, width: 8, height: 8 }, style: { fill: token(`--cat-${name ? queueCategory(name) : 0}`) } },
+        { type: "rect", silent: true, shape: { x, y: y - 4, width: 8, height: 8 }, style: { fill: colour(name) } },
         { type: "text", silent: true, x: x + 14, y, style: { text: named(name), width: NAME_WIDTH, overflow: "truncate", verticalAlign: "middle", font: `400 12px ${token("--ba-font")}`, fill: token("--ba-ink2") } },
       );
     }

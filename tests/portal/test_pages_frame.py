@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
@@ -208,3 +209,52 @@ def test_the_overview_renews_its_lists_alone(client: Client, ada, django_assert_
     assert "<html" not in html
     assert 'id="attention"' in html
     assert 'hx-swap-oob="true"' in html
+
+
+def test_without_machines_every_page_says_so_and_how_to_add_some(client: Client, ada):
+    for page in ("overview", "cluster:nodes", "cluster:gpus"):
+        html = client.get(reverse(page)).content.decode()
+        assert "No machines yet" in html
+        assert "--fleet demo" in html
+
+
+def test_machines_without_racks_are_drawn_by_their_model(client: Client, ada):
+    models = {"a": "Tesla-T4", "b": "NVIDIA-A10", "c": "Tesla-T4"}
+    make.save([make.node(name, gpus=2, gpu_model=model, rack="", spine="") for name, model in models.items()])
+    (spine,) = client.get(reverse("overview")).context["spines"]
+    assert {rack["name"]: rack["total"] for rack in spine["racks"]} == {"T4": 4, "A10": 2}
+
+
+def test_the_failed_of_a_day_are_those_that_its_link_lists(client: Client, ada):
+    ages = {"fresh": 1, "older": 23, "old": 25}
+    for name, hours in ages.items():
+        end = make.now() - timedelta(hours=hours)
+        make.save([make.job(name, phase=JobPhase.FAILED, finished_at=end, deleted_at=end if name == "older" else None)])
+    html = client.get(reverse("overview")).content.decode()
+    link = re.search(r'href="([^"]*)"><div class="l">Failed, 24 h', html)
+    assert link is not None
+    page = client.get(link[1].replace("&amp;", "&"))
+    assert {job.name for job in page.context["page"].object_list} == {"fresh", "older"}
+    assert figures.headline(ada).jobs_failed == 2
+
+
+def test_figures_are_worded_for_one_and_for_many(client: Client, ada):
+    make.save([make.job("one", phase=JobPhase.RUNNING, running=1)])
+    html = client.get(reverse("overview")).content.decode()
+    assert ">in 1 pod</span>" in html
+    assert 'data-many="in %(n)s pods"' in html
+    assert "Why jobs are pending" in html
+
+
+def test_who_is_signed_in_meets_errors_inside_the_frame(client: Client, ada):
+    assert 'class="ba-top"' in client.get("/nowhere/").content.decode()
+    client.logout()
+    assert 'class="ba-top"' not in client.get("/nowhere/").content.decode()
+
+
+def test_the_admin_names_things_in_the_readers_language(client: Client, make_user):
+    client.force_login(get_user_model().objects.create_superuser("root"), "django.contrib.auth.backends.ModelBackend")
+    html = client.get("/admin/").content.decode()
+    assert all(word in html for word in ("Login attempts", "API tokens", "Users and groups"))
+    client.cookies["django_language"] = "zh-hans"
+    assert "\u767b\u5f55\u5c1d\u8bd5" in client.get("/admin/").content.decode()
