@@ -7,6 +7,7 @@ whole preemptor fit, and nobody when none does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from cluster import objects
@@ -45,7 +46,9 @@ class Preempt:
                 raise arguments.error(key, "must not be negative")
 
     def execute(self, ssn: Session) -> None:
-        between, inside = self._terms(ssn, _other_job), self._terms(ssn, _same_job)
+        ranked = any(name == "priority" for tier in ssn.named("job_order") for name, _ in tier)
+        between = self._terms(ssn, _job_not_above if ranked else _other_job)
+        inside = replace(self._terms(ssn, _same_job), rows=_own_rows)
         by_queue = starving.by_queue(ssn)
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             jobs = [job for job in by_queue[queue.name] if not starving.has_topology(job)]
@@ -82,6 +85,8 @@ def _between_jobs(ssn: Session, terms: Terms, job: JobInfo, hopeless: set[tuple[
 
 def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
     """Let the tasks of a job that matter more take the place of those that matter less; the first failure ends it."""
+    if not any(job.by_status[status] for status in _HELD):
+        return
     taker = Taker(ssn, terms, job)
     for task in starving.waiting_tasks(ssn, job):
         statement = Statement(ssn)
@@ -95,9 +100,19 @@ def _same_job(task: TaskInfo, other: TaskInfo) -> bool:
     return other.job is task.job
 
 
+def _own_rows(task: TaskInfo) -> set[int]:
+    job = task.job
+    return {each.node for status in _HELD for each in job.by_status[status].values()} if job is not None else set()
+
+
 def _other_job(task: TaskInfo, other: TaskInfo) -> bool:
     job, theirs = task.job, other.job
     return theirs is not None and job is not None and theirs is not job and theirs.queue == job.queue
+
+
+def _job_not_above(task: TaskInfo, other: TaskInfo) -> bool:
+    """Where priority orders the jobs, one of higher priority is served first: it would have its room back in the next cycle."""
+    return _other_job(task, other) and level(task, other) <= (task.job.priority if task.job is not None else 0)
 
 
 def _may_lose(task: TaskInfo, other: TaskInfo) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.eviction import starving
-from scheduler.eviction.search import Terms
+from scheduler.eviction.search import Search, Terms
 from scheduler.eviction.taker import Taker
 from scheduler.framework.registry import action
 from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
@@ -38,11 +39,13 @@ class Reclaim:
             if ssn.overused(queue) is not None:
                 continue
             hopeless: set[TaskClass] = set()
+            searches: dict[TaskClass, Search] = {}
             for job in by_queue[queue.name]:
                 tasks = starving.waiting_tasks(ssn, job)
                 if not tasks or tasks[0].cls in hopeless or starving.has_hard_topology(job):
                     continue
-                taker = Taker(ssn, terms, job, allowed=lambda task: ssn.preemptive(ssn.queues[queue_of(task)], task))
+                allowed = partial(_is_entitled, ssn)
+                taker = Taker(ssn, terms, job, allowed=allowed, searches=searches)
                 if taker.until_fed(tasks):
                     hopeless.clear()
                 elif taker.barren:
@@ -53,6 +56,10 @@ def queue_of(task: TaskInfo) -> str:
     """The queue of a task that belongs to a job."""
     assert task.job is not None
     return task.job.queue
+
+
+def _is_entitled(ssn: Session, task: TaskInfo) -> bool:
+    return ssn.preemptive(ssn.queues[queue_of(task)], task)
 
 
 def _may_lose(ssn: Session, task: TaskInfo, other: TaskInfo) -> bool:

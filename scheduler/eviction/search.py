@@ -9,7 +9,7 @@ tier of plugins having its say once the one before it has no more victims to off
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class Terms:
 
     `offer` asks the plugins; `may_lose` says which tasks are candidates at all; `asks_room`: the preemptor's queue must
     have room too; `across`: victims are of other queues. `cost` ranks the nodes; `bare`: a node that needs no victims
-    will do as well.
+    will do as well. `rows` names the only nodes that can have victims, where that is known.
     """
 
     action: str
@@ -61,6 +61,7 @@ class Terms:
     across: bool = False
     cost: Callable[[TaskInfo, Sequence[TaskInfo]], Cost] = fewest
     bare: bool = True
+    rows: Callable[[TaskInfo], Iterable[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +105,29 @@ class Search:
     """Nodes for tasks of one class of one job, cheapest first. Whatever it returns must be carried out, or be the last."""
 
     def __init__(self, ssn: Session, terms: Terms, task: TaskInfo) -> None:
+        """Look at all rows, or at those that the terms name for the task."""
         assert task.job is not None
         self._ssn, self._terms, self._cls = ssn, terms, task.cls
-        self._queue = ssn.queues[task.job.queue]
+        self._task, self._queue = task, ssn.queues[task.job.queue]
         self._standing = ssn.evaluator.standing(task.cls)
         self._tiers = ssn.victims.tiers(terms.family)
         self._tight = terms.asks_room and ssn.room(self._queue, task.cls) <= 0
+        self._touched: set[int] = set()
         self._bounds: dict[int, Cost] = {}
         self._current: dict[int, Cost] = {}
         self._heap: list[tuple[Cost, int]] = []
-        for row in self._rows():
+        for row in self._rows(task):
             self._bound(task, row)
         self._start_over()
 
-    def _rows(self) -> list[int]:
+    def _rows(self, task: TaskInfo) -> list[int]:
         """Rows that an eviction could help: static checks hold, and there is enough beside what is promised already."""
         nodes, cls = self._ssn.nodes, self._cls
         ok = self._standing.static_ok
+        if self._terms.rows is not None:
+            named = np.zeros(nodes.rows, np.bool_)
+            named[list(self._terms.rows(task))] = True
+            ok = ok & named
         if not cls.best_effort:
             ok = ok & (nodes.allocatable - nodes.pipelined >= cls.floor).all(axis=1)
         found: list[int] = np.flatnonzero(ok).tolist()
@@ -141,7 +148,7 @@ class Search:
                 return plan
         return None
 
-    def carried_out(self, plan: Plan, task: TaskInfo) -> None:
+    def carried_out(self, plan: Plan) -> None:
         """Look again at what the plan changed."""
         if self._tight and plan.victims:
             self._start_over()  # with more room in the queue, nodes may need fewer victims
@@ -149,12 +156,25 @@ class Search:
         if self._tiers > 1:
             for job in {victim.job for victim in plan.victims if victim.job is not None}:
                 rows |= {other.node for other in job.tasks.values() if other.node in self._bounds}
+        self.look_again(rows)
+
+    def look_again(self, rows: Iterable[int]) -> None:
+        """Take in that rows changed."""
         for row in rows:
-            self._bound(task, row)
+            self._touched.add(row)
+            self._bound(self._task, row)
             if row in self._bounds:
                 self._put(row, self._bounds[row])
             else:
                 self._current.pop(row, None)
+
+    def settle(self, *, kept: bool) -> None:
+        """What was carried out was kept for good, or taken back: then every bound is again what it was before."""
+        if not kept:
+            for row in self._touched:
+                self._bound(self._task, row)
+            self._start_over()
+        self._touched.clear()
 
     def _start_over(self) -> None:
         self._current = dict(self._bounds)
@@ -250,17 +270,21 @@ class _Trial:
 _TRIAL = Cause("tried")
 
 
-def give_back(ssn: Session, statement: Statement, terms: Terms) -> None:
+def give_back(ssn: Session, statement: Statement, terms: Terms) -> set[int]:
     """Spare every victim of a statement without whom all its tasks still have their place, highest priority first.
+
+    Returns the rows of those spared.
 
     A later task may have needed a larger victim on a node or in a queue, so that an earlier, smaller one is not needed.
     """
     first = next(iter(statement.pipelined()), None)
     if first is None:
-        return
+        return set()
     victims = list(enumerate(statement.evicted()))
     for _, victim in sorted(victims, key=lambda each: (-level(first, each[1]), -each[0])):
         spare_together(ssn, statement, [victim], asks_room=terms.asks_room)
+    still = set(statement.evicted())
+    return {victim.node for _, victim in victims if victim not in still}
 
 
 def spare_together(ssn: Session, statement: Statement, victims: Sequence[TaskInfo], *, asks_room: bool) -> None:

@@ -15,12 +15,23 @@ if TYPE_CHECKING:
 
 
 class Taker:
-    """A job with its searches for nodes, a search for each class of its tasks. `barren`: the first found no place."""
+    """A job with its searches for nodes, a search for each class of its tasks. `barren`: the first found no place.
 
-    def __init__(self, ssn: Session, terms: Terms, job: JobInfo, allowed: Callable[[TaskInfo], bool] = lambda task: True) -> None:
+    `searches` may be shared by jobs among which the rules make no difference; they hold as long as plans are kept.
+    """
+
+    def __init__(
+        self,
+        ssn: Session,
+        terms: Terms,
+        job: JobInfo,
+        *,
+        allowed: Callable[[TaskInfo], bool] = lambda task: True,
+        searches: dict[TaskClass, Search] | None = None,
+    ) -> None:
         self._ssn, self._terms, self._job, self._allowed = ssn, terms, job, allowed
-        self._searches: dict[TaskClass, Search] = {}
-        self.barren = False
+        self._searches = {} if searches is None else searches
+        self.barren, self._untried = False, True
 
     def until_fed(self, tasks: list[TaskInfo]) -> bool:
         """Make room for tasks until the job starves no more; all of it is taken back unless the job can run then.
@@ -28,14 +39,21 @@ class Taker:
         Whether the job was given anything.
         """
         ssn, job, statement = self._ssn, self._job, Statement(self._ssn)
-        for task in tasks:
-            if not ssn.job_starving(job):
+        for left, task in zip(range(len(tasks), 0, -1), tasks):
+            held = job.ready_count() + job.waiting_count() + job.pending_best_effort()
+            if not ssn.job_starving(job) or held + left < job.min_available:
                 break
             self.place(statement, task)
         if not statement or not ssn.job_pipelined(job):
+            tried = bool(statement)
             statement.discard()
+            for search in self._searches.values() if tried else ():
+                search.settle(kept=False)
             return False
-        give_back(ssn, statement, self._terms)
+        spared = give_back(ssn, statement, self._terms)
+        for search in self._searches.values():
+            search.look_again(spared)
+            search.settle(kept=True)
         starving.commit(ssn, statement, job)
         return True
 
@@ -50,14 +68,15 @@ class Taker:
         search = self._searches.get(task.cls)
         if search is None or ssn.evaluator.is_contextual(task):
             search = self._searches[task.cls] = Search(ssn, terms, task)
+        first, self._untried = self._untried, False
         if plan is None:
             plan = search.best(task)
         if plan is None:
-            self.barren |= not statement and len(self._searches) == 1
+            self.barren |= first
             return False
         plan.carry_out(statement, task)
         for each in self._searches.values():
-            each.carried_out(plan, task)
+            each.carried_out(plan)
         return True
 
     def _nominated(self, task: TaskInfo) -> Plan | None:

@@ -52,7 +52,7 @@ def test_gangs_are_never_broken_where_gang_has_a_say(made):
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.sampled_from([GUARDED, CHART]).flatmap(clusters))
+@given(st.sampled_from([GUARDED, CHART, TIERS]).flatmap(clusters))
 def test_it_comes_to_rest(made):
     world, later = made
     world.add(*later).cycle(25)
