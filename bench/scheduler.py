@@ -89,11 +89,15 @@ def singles(profile: cProfile.Profile | None) -> Measure:
     return _place(_offline(objs, BINPACK), profile)
 
 
-def idle(profile: cProfile.Profile | None) -> Measure:
-    """A cycle over 10,000 nodes and 100,000 running pods in which nothing is pending."""
-    offline = _running()
-    found = _timed(offline.decide, profile)
-    return Measure(found[1], found[2], said=f"{len(found[0].binds)} bound")
+def idle(size: int) -> Callable[[cProfile.Profile | None], Measure]:
+    """A cycle over 10,000 nodes and 100,000 running pods, in jobs of some size, in which nothing is pending."""
+
+    def play(profile: cProfile.Profile | None) -> Measure:
+        offline = _running(size)
+        found = _timed(offline.decide, profile)
+        return Measure(found[1], found[2], said=f"{len(found[0].binds)} bound")
+
+    return play
 
 
 def arrival(profile: cProfile.Profile | None) -> Measure:
@@ -138,14 +142,14 @@ def reclaim(profile: cProfile.Profile | None) -> Measure:
     return _evict(offline, profile, 800)
 
 
-def _running() -> Offline:
-    """10,000 nodes, 100,000 running pods in 1,000 gangs, and one cycle done, so that everything was said once."""
+def _running(size: int = 100) -> Offline:
+    """10,000 nodes, 100,000 running pods in gangs, and two cycles done, so that everything was said once."""
     names = node_names(10_000)
     jobs = []
-    for i in range(1000):
-        places = [names[(i * 100 + k) % 10_000] for k in range(100)]
+    for i in range(100_000 // size):
+        places = [names[(i * size + k) % 10_000] for k in range(size)]
         template = TEMPLATES[i % len(TEMPLATES)]
-        jobs.append(Job(f"gang-{i:05}", 100, Template(template.cpu, template.memory), 100, f"q{i % 4}", float(i), nodes=places))
+        jobs.append(Job(f"gang-{i:05}", size, Template(template.cpu, template.memory), size, f"q{i % 4}", float(i), nodes=places))
     conf = BINPACK
     offline = _offline([*nodes(10_000), *(queue(f"q{i}", i + 1) for i in range(4)), *_all(jobs)], conf)
     offline.cycle()
@@ -216,7 +220,8 @@ SCENARIOS = {
         lambda found: _rate(20_000)(found) and found.memory < 2 * GIB,
     ),
     "singles": Scenario("the same with 10,000 jobs of one pod", "≥ 5,000 pods/s", singles, _rate(5000)),
-    "idle": Scenario("100,000 running, nothing pending: a cycle", "≤ 50 ms", idle, _within(0.05)),
+    "idle": Scenario("100,000 running in gangs of 100, nothing pending", "≤ 50 ms", idle(100), _within(0.05)),
+    "idle-10": Scenario("the same in 10,000 jobs of 10", "≤ 50 ms", idle(10), _within(0.05)),
     "arrival": Scenario("100,000 running, a gang of 100 arrives", "≤ 100 ms", arrival, _within(0.1)),
     "preempt": Scenario("preempt: 1,000 nodes full, a gang of 200", "≤ 1 s, 800 victims", preempt, _within(1.0)),
     "reclaim": Scenario("reclaim: 50 queues, a new one claims a tenth", "≤ 2 s", reclaim, _within(2.0)),

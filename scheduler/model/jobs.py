@@ -369,7 +369,7 @@ class JobInfo:
         if self.min_resources is None or self.impossible is not None or not self._is_charged():
             return None
         lacking = np.where(self.min_resources.present, positive(self.min_resources.values - self.allocated), 0)
-        return self._less_gated(lacking)
+        return self._less_gated(lacking) if lacking.any() else None
 
     def inqueue_full(self) -> Ints | None:
         """The same for overcommit: the whole of minResources while the phase is Inqueue."""

@@ -35,6 +35,8 @@ class Oversize:
         large = {cls: verdict for cls, verdict in self._classes.items() if verdict is not None}
         for job in jobs:
             job.impossible = None
+            if job.ready_count() >= job.min_available:
+                continue  # its gang stands already
             if job.valid_count() < job.min_available:
                 job.impossible = self._by_minimum(job)
             elif large:

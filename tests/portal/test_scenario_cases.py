@@ -10,17 +10,7 @@ from tests.conftest import SHARED
 FILE = SHARED / "cases" / "cases.yaml"
 CASES = load(FILE.read_text("utf-8")) if FILE.is_file() else []
 
-_RECLAIM = "the action reclaim is not built"
-_PREEMPT = "the action preempt is not built"
 NOT_YET = {
-    "s-reclaim-whole-low-queue": _RECLAIM,
-    "s-reclaim-many-small-for-one-large": _RECLAIM,
-    "s-reclaim-only-useful-victims": _RECLAIM,
-    "s-reclaim-no-ping-pong": _RECLAIM,
-    "s-reclaim-not-stopped-by-enqueue": _RECLAIM,
-    "s-preempt-lowest-first": _PREEMPT,
-    "s-preempt-nominal-protected-at-weight-zero": _RECLAIM,
-    "s-preempt-no-guarantee-no-claim": _PREEMPT,
     "s-plugin-foreign-configmap-kept": "the job plugin svc is not built",
     "s-plugin-mpi-host-list": "the job plugin mpi is not built",
     "s-flow-terminated-job-ends-flow": "JobFlow is not built",
