@@ -29,6 +29,7 @@ NODE_USAGE = "basalt.dev/usage"
 """What a node is measured to use; it changes all the time, and is read anew in each session."""
 
 _OWN_PREFIXES = ("volcano.sh/", "basalt.dev/")
+_LARGEST = 2**31 - 1
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "hostNetwork", "resourceClaims")
 _SHAPE = (*_PLACING, "containers", "initContainers", "overhead", "resources")
@@ -49,7 +50,17 @@ def whole(obj: Mapping[str, Any], name: str, default: int) -> int:
         return default
     if isinstance(found, bool) or not isinstance(found, int):
         raise ValueError(f"{name} must be a whole number, not {found!r}")
+    if not -_LARGEST <= found <= _LARGEST:
+        raise ValueError(f"{name} must be a 32-bit number, not {found}")
     return found
+
+
+def text(obj: Mapping[str, Any], name: str) -> str:
+    """A text in an object; empty when it is missing. Raises ValueError."""
+    found = obj.get(name)
+    if found is not None and not isinstance(found, str):
+        raise ValueError(f"{name} must be a text, not {found!r}")
+    return found or ""
 
 
 def amounts(dims: Dimensions, resources: Any, where: str) -> Amounts:
@@ -250,7 +261,7 @@ def queue(obj: Obj, dims: Dimensions) -> QueueInfo:
         capability=amounts(dims, spec.get("capability"), "capability"),
         deserved=amounts(dims, spec.get("deserved"), "deserved"),
         guarantee=amounts(dims, section(spec, "guarantee").get("resource"), "guarantee.resource"),
-        parent=spec.get("parent") or ("" if objects.name(obj) == "root" else "root"),
+        parent=text(spec, "parent") or ("" if objects.name(obj) == "root" else "root"),
         priority=whole(spec, "priority", 0),
         reclaimable=spec.get("reclaimable") is not False,
         state=section(obj, "status").get("state") or "Open",
