@@ -19,7 +19,7 @@ from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import parts, verdict
 from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
-from jobs.rows import JOB_FIELDS, change_row, job_row, pod_row
+from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
@@ -142,7 +142,6 @@ class JobTopic(Topic):
             "pods": [pod_row(pod) for pod in pods],
             "pods_total": Pod.objects.filter(job_uid=self.uid).count(),
             "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
-            "changes": [change_row(change) | {"uid": str(change.pk)} for change in changes],
             "why": [{"uid": self.uid, "html": verdict.html(job)}],
             "parts": parts.rendered(job, changes, lives(self.uid), groups[0] if groups else None),
         }
@@ -152,7 +151,7 @@ class JobTopic(Topic):
         """What changed: the pods that are named, and of the rest what was not sent before."""
         answer = self._load(user, _named(Pod.objects.filter(job_uid=self.uid), set(uids or ()) - {self.uid}))
         sent = self._sent.setdefault(policy().rights(user), {})
-        for name in ("events", "changes", "why", "parts"):
+        for name in ("events", "why", "parts"):
             rows = answer.extras.get(name, ())
             answer.extras[name] = [row for row in rows if _is_new(sent, f"{name}/{row['uid']}", row)]
         return answer
