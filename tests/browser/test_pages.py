@@ -119,6 +119,7 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     for pod in pods:
         pod.phase, pod.node, pod.gpus = "Running", "n-001", [0, 1]
         pod.save()
+    notify(f"job:{job.uid}", [pod.uid for pod in pods])
     PhaseChange.objects.create(job_uid=job.uid, phase="Running", group_phase="Running", at=make.now())
     make.save([make.event(job, "Started", "all <b>pods</b> run")])
     change(job, phase=JobPhase.RUNNING, group_phase=GroupPhase.RUNNING, verdict=None, running=2, phase_since=make.now())
@@ -126,6 +127,8 @@ def test_a_job_page_follows_its_job_from_waiting_to_done(page: Page, server: Ser
     expect(page.locator(".ba-head .ba-st")).to_have_attribute("data-st", "running")
     expect(page.locator('.ba-pod[data-st="running"]')).to_have_count(2)
     expect(page.locator(".ba-pod [data-node]").first).to_have_text("n-001")
+    expect(page.locator(".ba-pod a").first).to_have_attribute("href", "/nodes/n-001/")
+    expect(page.locator("[data-part=legend]")).to_have_text("PendingRunning")
     expect(page.locator("[data-lane=job] .tl-bar")).to_have_count(2)
     expect(page.locator("[data-events]")).to_contain_text("all <b>pods</b> run")
     expect(page.locator("[data-tab-count=events]")).to_have_text("1")
