@@ -140,7 +140,8 @@ class StatusKeeper:
         before: Any = job.sent if job.sent is not None else job.obj.get("status") or {}
         status = _group_status(ssn, job, verdict, before)
         job.phase = status["phase"]
-        if marks or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
+        moved = job.phase != before.get("phase")
+        if marks or moved or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
             job.sent = status
             writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(dict(job.obj)), status, marks))
         if changed or job.phase != (before.get("phase") or "Pending"):

@@ -80,6 +80,7 @@ class Session(Registrations):
         self.considered = 0
         self._plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {}
+        self._flat: dict[str, list[Any]] = {}
 
     # -- opening and closing -------------------------------------------------------------------------------------------
 
@@ -90,6 +91,7 @@ class Session(Registrations):
         for plugin in self._plugins:
             plugin.on_session_open(self)
         self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
+        self._flat = {family: [item for tier in tiers for item in tier] for family, tiers in self._tiers.items()}
         self.evaluator = Evaluator(self)
         self.parts = PartRules(self)
         self.victims = VictimRules(self)
@@ -136,13 +138,13 @@ class Session(Registrations):
 
     def functions(self, family: str) -> list[Any]:
         """All enabled functions of a family, in tier order."""
-        return [item for tier in self._tiers[family] for item in tier]
+        return self._flat[family]
 
     # -- orders --------------------------------------------------------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[Any, ...]:
         """Where a job stands among the jobs of its queue; ends with creation and uid."""
-        return (*(key(job) for tier in self._tiers["job_order"] for key in tier), job.creation, job.uid)
+        return (*[key(job) for key in self._flat["job_order"]], job.creation, job.uid)
 
     def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """Where a queue stands among queues; ends with creation and name."""
@@ -161,11 +163,12 @@ class Session(Registrations):
 
     def overused(self, queue: QueueInfo) -> Verdict | None:
         """The first verdict that drops the queue for this cycle."""
-        return _first(check(queue) for tier in self._tiers["overused"] for check in tier)
+        return _first(check(queue) for check in self._flat["overused"])
 
     def room(self, queue: QueueInfo, cls: TaskClass) -> int:
         """How many more tasks of the class the queue takes: the least that any plugin says."""
-        return min((item.room(queue, cls) for tier in self._tiers["allocatable"] for item in tier), default=UNLIMITED)
+        rooms: list[int] = [item.room(queue, cls) for item in self._flat["allocatable"]]
+        return min(rooms, default=UNLIMITED)
 
     def room_refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict | None:
         """Why the queue takes no task of the class."""
@@ -177,7 +180,7 @@ class Session(Registrations):
 
     def pre_predicate(self, task: TaskInfo) -> Verdict | None:
         """The first verdict that keeps a task off every node."""
-        return _first(check(task) for tier in self._tiers["pre_predicate"] for check in tier)
+        return _first(check(task) for check in self._flat["pre_predicate"])
 
     def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """All agree, or nobody is asked."""
@@ -206,15 +209,14 @@ class Session(Registrations):
 
     def job_ready(self, job: JobInfo) -> bool:
         """All agree, or nobody is asked."""
-        return all(item.check(job) for tier in self._tiers["job_ready"] for item in tier)
+        return all(item.check(job) for item in self._flat["job_ready"])
 
     def lacking(self, job: JobInfo) -> int:
         """At least so many more tasks, and at least one, must be allocated before the job can be ready."""
         least = 1
-        for tier in self._tiers["job_ready"]:
-            for item in tier:
-                if item.lacking is not None:
-                    least = max(least, item.lacking(job))
+        for item in self._flat["job_ready"]:
+            if item.lacking is not None:
+                least = max(least, item.lacking(job))
         return least
 
     def job_pipelined(self, job: JobInfo) -> bool:

@@ -17,7 +17,7 @@ from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
-    from scheduler.framework.plugin import Scale
+    from scheduler.framework.plugin import Check, Scale, Score
     from scheduler.framework.registrations import NodeScore, Predicate, Room
     from scheduler.framework.session import Session
 
@@ -112,6 +112,7 @@ class Evaluator:
         self._task_checks = ssn.functions("task_predicate")
         self._task_scores = ssn.functions("task_score")
         self._standings = _kept(ssn)
+        self._by_class: dict[TaskClass, tuple[list[Check], list[Score]]] = {}
 
     # -- whole classes -------------------------------------------------------------------------------------------------
 
@@ -166,9 +167,8 @@ class Evaluator:
         """What a class finds on the rows of a block, copies of its own included."""
         cls = standing.cls
         ok = standing.static_ok.copy() if at.whole else standing.static_ok.take(at.rows)
-        for check in self._checks:
-            if _applies(check.applies, cls):
-                ok &= check.check(cls, at)
+        for check in self._asked(cls)[0]:
+            ok &= check(cls, at)
         if cls.host_ports and at.copies is not None:
             ok &= at.copies == 0
         if cls.best_effort:
@@ -195,10 +195,17 @@ class Evaluator:
         cls, score = standing.cls, np.zeros(len(at))
         if standing.static_score is not None:
             score += standing.static_score.take(at.rows)
-        for item in self._scores:
-            if _applies(item.applies, cls):
-                score += item.score(cls, at)
+        for part in self._asked(cls)[1]:
+            score += part(cls, at)
         return score
+
+    def _asked(self, cls: TaskClass) -> tuple[list[Check], list[Score]]:
+        """The checks and scores of rows that concern a class."""
+        found = self._by_class.get(cls)
+        if found is None:
+            checks = [item.check for item in self._checks if _applies(item.applies, cls)]
+            found = self._by_class[cls] = checks, [item.score for item in self._scores if _applies(item.applies, cls)]
+        return found
 
     def refused_by_rooms(self, standing: Standing, passed: Mask) -> dict[str, int]:
         """Of nodes that have the amounts, how many each cause of `add_room` refuses."""
