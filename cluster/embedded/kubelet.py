@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from cluster.clock import Clock
 from cluster.embedded import podlogs, podstatus
 from cluster.embedded.fates import Fate, Timing, fate_of, restart_policy
+from cluster.embedded.hosts import Hosts
 from cluster.embedded.nodes import NodeKeeper
 from cluster.embedded.store import EmbeddedCluster, StatusWrite
-from cluster.errors import ApiError, Conflict, NotFound
+from cluster.errors import ApiError, Conflict, NotFound, Unavailable
 from cluster.events import event_about
 from cluster.kinds import EVENT, NODE, POD
 from cluster.objects import condition, is_deleting, name, namespace, now_stamp, parse_time, uid
@@ -61,6 +62,7 @@ class Kubelet:
         self._cluster, self._clock = cluster, clock or cluster.clock
         self._timing, self._seed = timing or Timing(), seed
         self._nodes = NodeKeeper(cluster, self._clock)
+        self._hosts = Hosts()
         self._pods: dict[str, _Tracked] = {}
         self._heap: list[tuple[float, int, str]] = []
         self._turn = 0
@@ -71,17 +73,19 @@ class Kubelet:
     # --- running ---
 
     def run(self, stop: threading.Event) -> None:
-        """Serve until `stop` is set (looked at every second at the latest)."""
-        try:
-            while not stop.is_set():
-                self._news.clear()
+        """Serve until `stop` is set (looked at every second at the latest); a store that keeps nothing now is waited for."""
+        while not stop.is_set():
+            self._news.clear()
+            try:
                 if self.step():
                     continue
-                due = self.next_due()
-                wait = _LONGEST_WAIT if due is None else self._clock.real(due - self._clock.now())
-                self._news.wait(min(max(wait, 0.001), _LONGEST_WAIT))
-        finally:
-            self.close()
+            except Unavailable as error:
+                logger.warning("the kubelet waits for the store: %s", error)
+                stop.wait(_LONGEST_WAIT)
+                continue
+            due = self.next_due()
+            wait = _LONGEST_WAIT if due is None else self._clock.real(due - self._clock.now())
+            self._news.wait(min(max(wait, 0.001), _LONGEST_WAIT))
 
     def step(self) -> int:
         """Take in what happened and do what is due by now; how many changes were written."""
@@ -96,11 +100,18 @@ class Kubelet:
             tracked = self._pods.get(pod_uid)
             if tracked is None or tracked.turn != turn:
                 continue
-            if (status := self._next_status(tracked, at)) is not None:
+            if tracked.stage == "starting" and (refusal := self._hosts.admit(tracked.pod)):
+                statuses.append(_Planned(tracked, at, podstatus.refused(refusal)))
+            elif (status := self._next_status(tracked, at)) is not None:
                 statuses.append(_Planned(tracked, at, status))
             if tracked.stage in ("stopping", "lost"):
                 stopped.append(tracked)
-        return written + self._write(statuses) + self._remove(stopped)
+        try:
+            return written + self._write(statuses) + self._remove(stopped)
+        except Unavailable:
+            for tracked in stopped:
+                self._schedule(tracked, now)
+            raise
 
     def settle(self) -> int:
         """Step until nothing is left to do at the present instant; how many changes were written."""
@@ -145,12 +156,14 @@ class Kubelet:
             self._take_node(event)
         elif event.kind == POD and event.type == "DELETED":
             self._pods.pop(uid(event.object), None)
+            self._hosts.drop(event.object)
         elif event.kind == POD and (event.object.get("spec") or {}).get("nodeName"):
             self._take_pod(event.object)
 
     def _take_node(self, event: WatchEvent) -> None:
         """Pods of a node that went away, was lost or came back have another future now."""
         node = name(event.object)
+        self._hosts.take_node(event)
         if not self._nodes.take(event):
             return
         for tracked in list(self._pods.values()):
@@ -164,6 +177,7 @@ class Kubelet:
             tracked = self._pods[uid(pod)] = _Tracked(pod, fate_of(pod, self._timing, self._seed))
             self._report(pod, tracked.fate)
         tracked.pod = pod
+        self._hosts.take(pod)
         stage, restarts = self._stage(pod), podstatus.restarts(pod)
         if stage == tracked.stage and restarts == tracked.restarts:
             return
@@ -256,7 +270,12 @@ class Kubelet:
             StatusWrite(namespace(p.tracked.pod), name(p.tracked.pod), p.status, p.tracked.pod["metadata"]["resourceVersion"])
             for p in planned
         ]
-        outcomes = self._cluster.patch_status_many(POD, writes) if writes else []
+        try:
+            outcomes = self._cluster.patch_status_many(POD, writes) if writes else []
+        except Unavailable:
+            for plan in planned:
+                self._schedule(plan.tracked, plan.at)
+            raise
         for plan, outcome in zip(planned, outcomes, strict=True):
             if isinstance(outcome.error, Conflict):
                 self._schedule(plan.tracked, plan.at)

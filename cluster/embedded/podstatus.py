@@ -87,6 +87,12 @@ def lost(pod: Obj, at: float) -> Status:
     }
 
 
+def refused(refusal: tuple[str, str]) -> Status:
+    """The kubelet does not take the pod, for this reason, with this message; none of its containers begins."""
+    reason, message = refusal
+    return {"phase": "Failed", "reason": reason, "message": message}
+
+
 def last_finish(pod: Obj) -> str:
     """When the first container last ended, or the empty text."""
     for container in (pod.get("status") or {}).get("containerStatuses") or ():

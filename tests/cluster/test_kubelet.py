@@ -13,7 +13,7 @@ from cluster.clock import ManualClock
 from cluster.embedded.fates import INSTANT, Timing
 from cluster.embedded.kubelet import Kubelet
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import NotFound
+from cluster.errors import NotFound, Unavailable
 from cluster.kinds import EVENT, NODE, POD
 from cluster.objects import stamp
 from cluster.port import Binding, Obj
@@ -277,3 +277,63 @@ def test_the_kubelet_serves_live_in_a_thread_until_it_is_told_to_stop() -> None:
     thread.join(5)
     assert not thread.is_alive()
     assert [phase for number, phase in enumerate(phases) if phase not in phases[:number]] == ["Pending", "Running", "Succeeded"]
+
+
+def make_node(cluster: EmbeddedCluster, **allocatable: str) -> None:
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "1", **allocatable}
+    cluster.create(NODE, {"metadata": {"name": "n"}, "status": {"allocatable": amounts}})
+
+
+def asking(**requests: str) -> Obj:
+    return {"containers": [{"name": "main", "image": "busybox", "resources": {"requests": requests, "limits": requests}}]}
+
+
+@pytest.mark.parametrize(
+    ("requests", "reason", "message"),
+    [
+        ({"cpu": "3"}, "OutOfcpu", "requested: 3, used: 2, capacity: 4"),
+        ({"memory": "9Gi"}, "OutOfmemory", "requested: 9Gi, used: 0, capacity: 8Gi"),
+        ({"nvidia.com/gpu": "2"}, "OutOfnvidia.com/gpu", "requested: 2, used: 0, capacity: 1"),
+    ],
+)
+def test_a_pod_beyond_its_nodes_room_is_refused_and_those_before_it_run(
+    cluster: EmbeddedCluster, kubelet: Kubelet, clock: ManualClock, requests: dict[str, str], reason: str, message: str
+) -> None:
+    make_node(cluster)
+    make_pod(cluster, "first", spec=asking(cpu="2"), duration="1h")
+    advance(kubelet, clock, 5)
+    make_pod(cluster, "second", spec=asking(**requests))
+    advance(kubelet, clock, 5)
+    status = cluster.get(POD, "second", "default")["status"]
+    assert (phase(cluster, "first"), status["phase"], status["reason"]) == ("Running", "Failed", reason)
+    assert message in status["message"]
+    make_pod(cluster, "third", spec=asking(cpu="2"))
+    advance(kubelet, clock, 5)
+    assert phase(cluster, "third") == "Running"
+
+
+def test_of_two_that_start_together_the_first_gets_the_room(
+    cluster: EmbeddedCluster, kubelet: Kubelet, clock: ManualClock
+) -> None:
+    make_node(cluster)
+    for name in ("a", "b"):
+        make_pod(cluster, name, spec=asking(cpu="3"), duration="1h")
+    advance(kubelet, clock, 5)
+    assert sorted((phase(cluster, "a"), phase(cluster, "b"))) == ["Failed", "Running"]
+
+
+def test_what_was_due_while_the_store_kept_nothing_is_done_afterwards(
+    cluster: EmbeddedCluster, kubelet: Kubelet, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise Unavailable("the disk is full")
+
+    make_pod(cluster)
+    kubelet.settle()
+    clock.advance(3)
+    with monkeypatch.context() as failing:
+        failing.setattr(cluster, "patch_status_many", full)
+        with pytest.raises(Unavailable):
+            kubelet.step()
+    kubelet.settle()
+    assert phase(cluster) == "Running"
