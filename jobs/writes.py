@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from django.db import DatabaseError
+
 from cluster import runtime
-from cluster.errors import NotFound
+from cluster.errors import ApiError, NotFound
 from cluster.kinds import JOB
 from cluster.port import Obj
 from cluster.projection import Batch
@@ -15,9 +18,16 @@ from jobs.projection import project_jobs
 
 
 def submit(manifest: Any, owner: str) -> Obj:
-    """Create a job. Raises what `operations.submit` does."""
-    obj = operations.submit(runtime.current(), manifest, owner=owner)
-    project_jobs(Batch(upserts=[obj]))
+    """Create a job. Raises what `operations.submit` does, or DatabaseError: a job that cannot be shown is not kept."""
+    cluster = runtime.current()
+    obj = operations.submit(cluster, manifest, owner=owner)
+    try:
+        project_jobs(Batch(upserts=[obj]))
+    except DatabaseError:
+        meta = obj["metadata"]
+        with contextlib.suppress(ApiError):
+            operations.delete(cluster, meta["namespace"], meta["name"], uid=meta["uid"])
+        raise
     return obj
 
 

@@ -25,7 +25,17 @@ from portal import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("BASALT_DATA", BASE_DIR / "var"))
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # databases hold password hashes and Secrets
+
+
+def _unusable(error: OSError) -> SystemExit:
+    """The one line that ends a start without a data folder; settings are read before any command could say it."""
+    return SystemExit(f"The data folder {DATA_DIR} cannot be used: {error.strerror}. Set BASALT_DATA to one that can be written.")
+
+
+try:
+    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # databases hold password hashes and Secrets
+except OSError as unusable:
+    raise _unusable(unusable) from None
 
 
 def _listed(name: str, default: str) -> list[str]:
@@ -42,8 +52,14 @@ def _secret_key() -> str:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return path.read_text()
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_urlsafe(64))
+    except OSError as error:
+        raise _unusable(error) from None
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(64))
+    except OSError as error:
+        path.unlink()  # an empty key would be taken for one the next time
+        raise _unusable(error) from None
     return path.read_text()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -105,6 +106,12 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response:
         case exceptions.APIException():
             body = problem(exc.status_code, str(exc.detail))
             headers = _headers(exc)
+        case OperationalError() | InterfaceError():
+            log.error("the database does not do what was asked", path=context["request"].path, error=str(exc))
+            body = problem(
+                503, "The portal's database cannot be read or written now; nothing was changed.", reason="ServiceUnavailable"
+            )
+            headers = {"Retry-After": "5"}
         case _:
             log.exception("request failed", path=context["request"].path)
             got_request_exception.send(sender=None, request=context["request"]._request)

@@ -5,6 +5,7 @@ import json
 
 import pytest
 import yaml
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 
@@ -157,6 +158,18 @@ def test_a_job_of_very_many_pods_comes_with_the_first_and_says_where_the_others_
     assert (len(page["results"]), bool(page["next"])) == (3, True)
     other = ada.get("pods?job=uid-of-another").json()
     assert other["results"] == []
+
+
+def test_a_database_that_takes_nothing_is_a_503_and_nothing_is_kept(ada, cluster, monkeypatch):
+    def full(_batch):
+        raise OperationalError("database or disk is full")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("jobs.writes.project_jobs", full)
+        body = problem(ada.post("jobs", manifest()), 503)
+    assert "nothing was changed" in body["detail"]
+    assert cluster.list(JOB).items == []
+    assert ada.post("jobs", manifest()).status_code == 201
 
 
 def test_yaml_and_json_give_the_same_job(ada):

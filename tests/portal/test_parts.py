@@ -1,5 +1,6 @@
 """The parts together, as `manage.py run` starts them: from submit to Completed, and each outliving its own faults."""
 
+import errno
 import itertools
 import signal
 import socket
@@ -11,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.db import DatabaseError, OperationalError
 
 from cluster import runtime
 from cluster.clock import ScaledClock
@@ -179,6 +181,26 @@ class TestRun:
         ):
             call_command("run", port=0)
         migrate.assert_not_called()
+
+    @pytest.mark.parametrize(
+        ("error", "line"),
+        [
+            (OperationalError("database or disk is full"), "cannot be used: database or disk is full. See that there is room"),
+            (DatabaseError("file is not a database"), "cannot be used: file is not a database. Put back a good copy"),
+            (OSError(errno.EROFS, "Read-only file system"), "cannot be used: Read-only file system."),
+        ],
+    )
+    def test_a_data_folder_that_cannot_be_used_is_one_clear_line_and_leaves_no_lock(self, error, line, tmp_path, settings):
+        settings.DATA_DIR = tmp_path
+        with mock.patch.object(run, "_migrate", side_effect=error), pytest.raises(CommandError, match=line):
+            call_command("run", port=0)
+        with OwnerLock(tmp_path / "cluster.lock"):
+            pass
+
+    def test_the_lock_file_of_a_process_that_died_stands_in_nobodys_way(self, tmp_path):
+        (tmp_path / "cluster.lock").write_text('{"pid": 999999}')
+        with OwnerLock(tmp_path / "cluster.lock"):
+            pass
 
     def test_the_first_admin_is_made_once(self, capsys):
         command = Command()

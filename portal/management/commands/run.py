@@ -15,7 +15,7 @@ import uvicorn
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, call_command
-from django.db import connections
+from django.db import DatabaseError, OperationalError, connections
 
 from cluster import machines, runtime
 from cluster.embedded import Embedded, fleets
@@ -52,9 +52,10 @@ class Command(BaseCommand):
             fleet = _fleet(options["fleet"])
             _check_conf(options["conf"])
             listener = stack.enter_context(contextlib.closing(self._listen(options["host"], options["port"])))
-            embedded = stack.enter_context(self._opened(options))
-            self._load_fleet(embedded, fleet)
-            self._first_admin()
+            with _data_usable():
+                embedded = stack.enter_context(self._opened(options))
+                self._load_fleet(embedded, fleet)
+                self._first_admin()
             found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
             found.runs["kubelet"] = embedded.kubelet.run
             self._serve(found, listener, options)
@@ -148,6 +149,20 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._say()
+
+
+@contextlib.contextmanager
+def _data_usable() -> Iterator[None]:
+    """What the disk or a database refuses inside is one line, which says what helps."""
+    try:
+        yield
+    except DatabaseError as error:
+        advice = "Put back a good copy of its databases, or set BASALT_DATA to another folder"
+        if isinstance(error, OperationalError):
+            advice = "See that there is room on the disk and that the files in it may be written"
+        raise CommandError(f"The data folder {settings.DATA_DIR} cannot be used: {error}. {advice}.") from None
+    except OSError as error:
+        raise CommandError(f"The data folder {settings.DATA_DIR} cannot be used: {error.strerror or error}.") from None
 
 
 def _fleet(name: str) -> fleets.Fleet | None:
