@@ -28,7 +28,7 @@ TABLE = {
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
-        GET:api:events GET:api:event GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
+        GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
     ("owner", "staff"): "POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action",
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
