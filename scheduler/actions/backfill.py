@@ -23,6 +23,8 @@ class Backfill:
         arguments.boolean("predicateErrorCacheEnable", True)  # what is kept of classes here is always exact
 
     def execute(self, ssn: Session) -> None:
+        for statement in list(ssn.statements.values()):
+            statement.unpipeline_best_effort()
         waiting: dict[str, list[JobInfo]] = {}
         for job in ssn.jobs.values():
             if job.phase != "Pending" and job.pending_best_effort() and ssn.job_valid(job) is None:

@@ -108,6 +108,14 @@ class Statement:
             self.ssn.nodes.place([task], [row])
             self.ssn.allocated(_event([task]))
 
+    def unpipeline_best_effort(self) -> None:
+        """Take back what it pipelined of tasks that ask for nothing (reference 7.3: backfill gives them a node)."""
+        for entry in [e for e in self.entries if e.step is Step.PIPELINE and e.tasks[0].cls.best_effort]:
+            self.entries.remove(entry)
+            self._take_back(entry.tasks)
+        if not self.entries:
+            self.ssn.statements.pop(id(self), None)
+
     def absorb(self, other: Statement) -> None:
         """Take over what another statement did."""
         self.entries += other.entries

@@ -182,3 +182,16 @@ def test_the_record_says_who_gave_way_to_whom_and_what_came_free():
     assert (record.rule, record.proved) == ("priority+conformance", True)
     assert record.freed == {"cpu": 1000, "pods": 1}
     assert world.verdicts["h"].code is Code.RELEASING
+
+
+@pytest.mark.parametrize("text", [PREEMPT, GANGS])
+def test_a_gang_of_pods_that_ask_for_nothing_is_left_to_backfill(text):
+    world = Busy(node("n0", cpu=2), job("free", 3, cpu=0, memory=0), conf=text).cycle(2)
+    assert world.running() == {"free": 3}
+
+
+def test_a_pod_that_asks_for_nothing_takes_the_place_that_an_eviction_made():
+    world = Busy(node("n0", cpu=2, pods=1), job("l", 1, cpu=0, memory=0, priority=LOW), conf=PREEMPT).cycle()
+    world.add(job("h", 1, cpu=0, memory=0, priority=HIGH)).cycle(3)
+    assert world.evicted == ["l-w-0"]
+    assert world.running() == {"h": 1}
