@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
@@ -48,6 +51,19 @@ class Cycle:
         return bool(self.binds or self.evictions or self.writes.statuses or self.writes.events)
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold Python's cycle collector back: what a session makes mostly lives on, and looking at it is a sixth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_without_collector()
 def run_cycle(
     cache: SchedulerCache, conf: Configuration, keeper: StatusKeeper, number: int, *, now: float, random: Random
 ) -> Cycle:
