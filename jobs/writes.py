@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 from typing import Any
 
 from django.db import DatabaseError
@@ -16,6 +16,8 @@ from jobs import operations
 from jobs.models import Job
 from jobs.projection import project_jobs
 
+log = logging.getLogger(__name__)
+
 
 def submit(manifest: Any, owner: str) -> Obj:
     """Create a job. Raises what `operations.submit` does, or DatabaseError: a job that cannot be shown is not kept."""
@@ -25,8 +27,10 @@ def submit(manifest: Any, owner: str) -> Obj:
         project_jobs(Batch(upserts=[obj]))
     except DatabaseError:
         meta = obj["metadata"]
-        with contextlib.suppress(ApiError):
+        try:
             operations.delete(cluster, meta["namespace"], meta["name"], uid=meta["uid"])
+        except ApiError as error:
+            log.warning("%s/%s cannot be shown, and could not be taken back: %s", meta["namespace"], meta["name"], error)
         raise
     return obj
 

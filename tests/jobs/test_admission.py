@@ -120,7 +120,7 @@ def test_priority_classes_have_limits_and_one_default(world: World):
 
 @pytest.mark.parametrize("kind", [POD, POD_GROUP, COMMAND, PRIORITY_CLASS])
 @pytest.mark.parametrize("spec", [None, 5, "text", [], {"spec": []}, {"spec": 3, "target": 3, "value": []}])
-def test_objects_of_a_wrong_shape_are_refused_and_never_break(world: World, kind, spec):
+def test_objects_of_a_wrong_shape_are_judged_and_never_break(world: World, kind, spec):
     meta = {"name": "x"} | ({"namespace": "default"} if kind.namespaced else {})
     rest = spec if isinstance(spec, dict) else {"spec": spec}
     obj = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, **rest}
