@@ -41,7 +41,7 @@ class _GangAction:
         tasks = [task for _, tasks in taker.parts for task in tasks]
         if not tasks or not all(starving.may_evict(task) for task in tasks):
             return
-        if terms.kind is EvictionKind.RECLAIM and not all(ssn.preemptive(ssn.queues[job.queue], task) for task in tasks):
+        if terms.kind is EvictionKind.RECLAIM and not ssn.preemptive(ssn.queues[job.queue], tasks):
             return
         taker.take()
 

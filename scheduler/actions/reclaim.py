@@ -59,7 +59,7 @@ def queue_of(task: TaskInfo) -> str:
 
 
 def _is_entitled(ssn: Session, task: TaskInfo) -> bool:
-    return ssn.preemptive(ssn.queues[queue_of(task)], task)
+    return ssn.preemptive(ssn.queues[queue_of(task)], [task])
 
 
 def _may_lose(ssn: Session, task: TaskInfo, other: TaskInfo) -> bool:

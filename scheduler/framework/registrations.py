@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,8 +209,8 @@ class Registrations:
         """How many tasks of a class the queue still takes, and why none."""
         self._add("allocatable", plugin, Allocatable(room, explain))
 
-    def add_preemptive(self, plugin: str, check: Callable[[QueueInfo, TaskInfo], bool]) -> None:
-        """Whether the queue may take by reclaiming."""
+    def add_preemptive(self, plugin: str, check: Callable[[QueueInfo, Sequence[TaskInfo]], bool]) -> None:
+        """Whether the queue may take by reclaiming, for all of some tasks together."""
         self._add("preemptive", plugin, check)
 
     def add_enqueueable(self, plugin: str, check: Callable[[JobInfo], Answer]) -> None:

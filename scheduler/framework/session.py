@@ -182,9 +182,9 @@ class Session(Registrations):
         """The first verdict that keeps a task off every node."""
         return _first(check(task) for check in self._flat["pre_predicate"])
 
-    def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """All agree, or nobody is asked."""
-        return all(check(queue, task) for check in self.functions("preemptive"))
+    def preemptive(self, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> bool:
+        """Whether the queue may take from others for all of some tasks: all agree, or nobody is asked."""
+        return all(check(queue, tasks) for check in self.functions("preemptive"))
 
     def enqueueable(self, job: JobInfo) -> Verdict | None:
         """None: admit. Any refusal refuses; the first tier with a permit decides and ends the asking."""

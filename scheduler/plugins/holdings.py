@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.model.jobs import JobInfo, TaskClass, TaskStatus
+from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Ints
 
@@ -83,7 +84,7 @@ def total_request(job: JobInfo, *, ended: bool = True) -> Ints:
 
 
 class Terms:
-    """Dimension and amount of everything that a class asks for, pods apart; found once a class."""
+    """Dimension and amount of everything that a class, or some tasks together, ask for, pods apart; found once a class."""
 
     def __init__(self) -> None:
         self._found: dict[TaskClass, list[tuple[int, int]]] = {}
@@ -94,3 +95,10 @@ class Terms:
             places = np.flatnonzero(cls.request > 0).tolist()
             found = self._found[cls] = [(place, int(cls.request[place])) for place in places if place != PODS]
         return found
+
+    def together(self, tasks: Sequence[TaskInfo]) -> list[tuple[int, int]]:
+        """The same for the sum of some tasks."""
+        sums: Counter[int] = Counter()
+        for cls, count in Counter(task.cls for task in tasks).items():
+            sums.update({place: amount * count for place, amount in self(cls)})
+        return sorted(sums.items())

@@ -127,7 +127,7 @@ class Proportion:
         ssn.add_queue_order(self.name, lambda queue: (-queue.priority, self.share(queue)))
         ssn.add_overused(self.name, self.overused)
         ssn.add_allocatable(self.name, self.room, self.refusal)
-        ssn.add_preemptive(self.name, lambda queue, task: self.room(queue, task.cls) > 0)
+        ssn.add_preemptive(self.name, self.may_take)
         ssn.add_reclaimable(self.name, self.victims)
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)
@@ -185,6 +185,11 @@ class Proportion:
             return 0
         left = at.left
         return max(0, min((left[place] // amount for place, amount in self._terms(cls)), default=UNLIMITED))
+
+    def may_take(self, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> bool:
+        """Whether the queue stays within deserved with all of the tasks."""
+        at = self._standings.get(queue.name)
+        return at is not None and queue.is_open and all(amount <= at.left[place] for place, amount in self._terms.together(tasks))
 
     def refusal(self, queue: QueueInfo, cls: TaskClass) -> Verdict:
         """The dimension that leaves no room: the queue's own limit where that is what it deserves, else its fair share."""

@@ -59,7 +59,7 @@ class Capacity:
         reclaim = Reclaim(self._standings, self._terms, self._level if hierarchical else 0)
         ssn.add_reclaimable(self.name, lambda task, candidates: [] if self._fault else reclaim.victims(task, candidates))
         ssn.add_unified_evictable(self.name, lambda kind, job, them: [] if self._fault else reclaim.unified(kind, them))
-        ssn.add_preemptive(self.name, lambda queue, task: not self._fault and reclaim.may_start(queue, task.cls))
+        ssn.add_preemptive(self.name, lambda queue, tasks: not self._fault and reclaim.may_start(queue, tasks))
         ssn.add_allocatable(self.name, self.room, self.refusal)
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)

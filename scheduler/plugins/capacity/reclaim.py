@@ -20,10 +20,10 @@ class Reclaim:
     def __init__(self, standings: Standings, terms: Terms, level: int) -> None:
         self._standings, self._terms, self._level = standings, terms, level
 
-    def may_start(self, queue: QueueInfo, cls: TaskClass) -> bool:
-        """Whether a queue may take by reclaiming: within what it may have, and below what it deserves in some dimension."""
+    def may_start(self, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> bool:
+        """Whether a queue may take for some tasks: all are within what it may have, and in some dimension within deserved."""
         at = self._standings[queue.name]
-        terms = self._terms(cls)
+        terms = self._terms.together(tasks)
         if not queue.is_open or any(at.left[place] < amount for place, amount in terms):
             return False
         return any(

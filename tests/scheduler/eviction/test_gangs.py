@@ -95,3 +95,11 @@ def test_bundles_share_out_all_tasks_and_the_safe_ones_leave_the_gang_whole(seed
     assert gang.ready_count() - len(safe) >= gang.min_available
     for role, least in gang.role_min.items() if gang.role_min_counts() else ():
         assert sum(task.role == role for task in tasks) - sum(task.role == role for task in safe) >= least
+
+
+@pytest.mark.parametrize(("size", "gone"), [(2, {"x": 2}), (3, {})])
+def test_a_queue_takes_for_a_gang_only_what_it_deserves_of_the_whole(size, gone):
+    a, b = queue("a", deserved={"cpu": "6"}), queue("b", deserved={"cpu": "2"})
+    world = Busy(a, b, node("n0", cpu=8), job("x", 8, 2, cpu=1, queue="a"), conf=RECLAIM).cycle(8)
+    world.add(job("y", size, cpu=1, queue="b")).cycle(2)
+    assert world.evicted_by_job() == gone

@@ -268,7 +268,7 @@ def victims(at: Model, level: int, theirs: str, held: dict[str, Any], mine: str,
     tasks = [at.task(at.job(f"v{i}", theirs), at.cls(held), node=0) for i in range(count)]
     reclaimer = at.task(at.job("r", mine), at.cls(asked))
     session = at.session(("capacity", {"ancestorReclaimLevel": level}), enableHierarchy=True)
-    if not session.preemptive(at.queues[mine], reclaimer):
+    if not session.preemptive(at.queues[mine], [reclaimer]):
         return -1
     (rule,) = session.functions("reclaimable")
     return len(rule(reclaimer, tasks))

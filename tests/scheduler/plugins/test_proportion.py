@@ -228,7 +228,7 @@ def test_victims_are_taken_while_their_queue_holds_more_than_it_deserves() -> No
     session = at.session("proportion")
     # theirs deserves 2 of 4 CPUs and holds 4: two may go.
     assert session.victims.reclaimable(preemptor, tasks).victims == tasks[:2]
-    assert session.preemptive(at.queues["mine"], preemptor)
+    assert session.preemptive(at.queues["mine"], [preemptor])
 
 
 def test_shares_are_told_for_every_queue() -> None:
