@@ -46,10 +46,19 @@ QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", namespaced=F
 POD_GROUP = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
 COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
 HYPER_NODE = Kind("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", namespaced=False, has_status=True)
+JOB_FLOW = Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows", has_status=True)
+JOB_TEMPLATE = Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates", has_status=True)
+CRON_JOB = Kind("batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", has_status=True)
+REPLICA_SET = Kind("apps", "v1", "ReplicaSet", "replicasets", has_status=True)
+STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets", has_status=True)
+DAEMON_SET = Kind("apps", "v1", "DaemonSet", "daemonsets", has_status=True)
+PLAIN_JOB = Kind("batch", "v1", "Job", "jobs", has_status=True)
+"""Kubernetes's own Job. Like the three above it is only read: what pods of theirs are given follows from their owner."""
 
 KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
     NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE,
+    JOB_FLOW, JOB_TEMPLATE, CRON_JOB, REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB,
 )  # fmt: skip
 
 _BY_API = {(k.api_version, k.kind): k for k in KINDS}
