@@ -37,6 +37,15 @@ CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 SECRET = Kind("", "v1", "Secret", "secrets")
 EVENT = Kind("", "v1", "Event", "events")
 CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", has_status=True)
+VOLUME = Kind("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False, has_status=True)
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", namespaced=False)
+CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
+CSI_DRIVER = Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
+CSI_CAPACITY = Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
+DEVICE_CLASS = Kind("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", namespaced=False)
+RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", namespaced=False)
+RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", has_status=True)
+RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", has_status=True)
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
@@ -58,6 +67,8 @@ PLAIN_JOB = Kind("batch", "v1", "Job", "jobs", has_status=True)
 KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
     NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE,
+    VOLUME, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_CAPACITY,
+    DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE,
     JOB_FLOW, JOB_TEMPLATE, CRON_JOB, REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB,
 )  # fmt: skip
 
