@@ -16,7 +16,7 @@ actions: dict[str, type[Action]] = {}
 
 LATER_PLUGINS = frozenset({
     "cdp", "deviceshare", "extender", "network-topology-aware", "numa-aware",
-    "pdb", "rescheduling", "task-topology", "tdm",
+    "pdb", "rescheduling", "tdm",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""
 READ_METRICS = frozenset({"rescheduling", "usage"})

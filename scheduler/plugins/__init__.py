@@ -21,6 +21,7 @@ from scheduler.plugins import (
     resource_strategy_fit,
     resourcequota,
     sla,
+    task_topology,
     tdm,
     usage,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "resource_strategy_fit",
     "resourcequota",
     "sla",
+    "task_topology",
     "tdm",
     "usage",
 ]
