@@ -34,14 +34,29 @@ GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
 TOPOLOGY_HIGHEST_TIER = "volcano.sh/network-topology-highest-tier"
 
+# On jobs that a flow or a cron job made.
+CREATED_BY_TEMPLATE = "volcano.sh/createdByJobTemplate"
+CREATED_BY_FLOW = "volcano.sh/createdByJobFlow"
+SCHEDULED_AT = "volcano.sh/cronjob-scheduled-timestamp"
+
 OWNER = "basalt.dev/owner"
 """On jobs: the user who submitted it. Set by the portal, never taken from a manifest."""
+
+PLUGIN = "plugin-"
+"""In a job's `status.controlledResources`: before the name of each plugin that has prepared the job, as Volcano writes it."""
 
 LAST_COMMAND = "basalt.dev/command"
 """In a job's `status.controlledResources`: uid of the last Command that was carried out, written together with its effect."""
 
 PENDING_ACTION = "basalt.dev/action"
 """In a job's `status.controlledResources`: the action that a policy has begun and that is not finished yet, with its target."""
+
+
+MEMORY = "basalt.dev/memory"
+"""In a job's `status.controlledResources`: what has to be remembered for its policies (`jobs.controller.memory`)."""
+
+MADE_CLAIM = "volume-pvc-"
+"""Before a claim's name, in `status.controlledResources`: a claim that the job's pods mount."""
 
 
 def owning_job(obj: Obj) -> Obj | None:
@@ -53,6 +68,12 @@ def owning_job(obj: Obj) -> Obj | None:
 def pod_name(job: str, role: str, index: int) -> str:
     """The name of a role's index-th pod."""
     return f"{job}-{role}-{index}"
+
+
+def index_of(pod: str) -> int:
+    """The index in its role that ends a pod's name, -1 when none does."""
+    index = pod.rpartition("-")[2]
+    return int(index) if index.isascii() and index.isdigit() else -1
 
 
 def group_name(job: Obj) -> str:

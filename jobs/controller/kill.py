@@ -10,7 +10,8 @@ from jobs import keys
 from jobs.controller import status as statuses
 from jobs.controller.base import A_PASS
 from jobs.controller.passes import Pass
-from jobs.lifecycle import Action, Effect, Phase, Step, advance, effect, keeps_finished
+from jobs.controller.plugins import clear_away
+from jobs.lifecycle import FINAL, Action, Effect, Phase, Step, advance, effect, keeps_finished
 from jobs.policies import Happening
 from jobs.roles import FINISHED, phase_of, role_of
 
@@ -23,6 +24,10 @@ def kill(this: Pass, target: Happening | None = None) -> bool:
     """
     phase = statuses.job_phase(this.job)
     what = effect(phase, this.action)
+    if this.action is Action.RESTART_PARTITION and not any(_is_meant(pod, this.action, target) for pod in this.pods):
+        this.memory = this.memory.after(this.action, what, target, (), this.job)
+        this.write(dict(this.job.get("status") or {}))
+        return False  # there is no such partition: nothing is restarted, nothing counted
     meant = _victims(this, what, target)
     victims, more = meant[:A_PASS], len(meant) > A_PASS
     for pod in victims:
@@ -35,12 +40,19 @@ def kill(this: Pass, target: Happening | None = None) -> bool:
     fresh = this.action is not Action.SYNC or bool(victims) or this.group is not None
     if whole:
         this.delete_group()
+    gone = {objects.uid(pod) for pod in meant}
+    if not whole:
+        left = [pod for pod in this.pods if objects.uid(pod) not in gone]
+        this.memory = this.memory.seeing(this.job, left, this.still_missing)
+    this.memory = this.memory.after(this.action, what, target, gone, this.job)
     counts = statuses.count(this.pods, victims)
     roles = statuses.count_roles(this.pods, victims)
     step = advance(phase, this.action, statuses.facts(this.job, counts, roles))
     unfinished = more and not _goes_on_by_itself(step.phase)
     if unfinished:
         step = Step(phase, int((this.job.get("status") or {}).get("retryCount") or 0))
+    if step.phase in FINAL and not more:
+        clear_away(this)
     now = this.context.clock.now()
     status = statuses.new_status(this.job, counts, roles, step, now)
     if whole and fresh and not more:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cluster import objects
@@ -13,6 +13,7 @@ from cluster.port import Obj
 from jobs import keys
 from jobs.controller.base import FIELD_MANAGER, Context
 from jobs.controller.events import EventRecorder
+from jobs.controller.memory import Memory
 from jobs.controller.status import difference
 from jobs.lifecycle import Action
 from jobs.policies import Event, Happening
@@ -29,6 +30,14 @@ class Pass:
     pods: list[Obj]
     action: Action = Action.SYNC
     command_uid: str = ""
+    memory: Memory = field(init=False)
+    still_missing: list[tuple[str, int]] = field(default_factory=list)
+    """Role and index of pods that are gone, which a later pass answers."""
+    notes: dict[str, str | None] = field(default_factory=dict)
+    """What is to be written into `controlledResources` with the status; None takes an entry away."""
+
+    def __post_init__(self) -> None:
+        self.memory = Memory.of(self.job)
 
     @property
     def group(self) -> Obj | None:
@@ -47,10 +56,16 @@ class Pass:
         """
         resources = dict(status.pop("controlledResources", None) or {})
         resources.pop(keys.PENDING_ACTION, None)
+        resources.pop(keys.MEMORY, None)
+        if remembered := self.memory.text():
+            resources[keys.MEMORY] = remembered
         if unfinished:
             resources[keys.PENDING_ACTION] = unfinished
         if self.command_uid:
             resources[keys.LAST_COMMAND] = self.command_uid
+        resources |= {key: note for key, note in self.notes.items() if note is not None}
+        for key in [key for key, note in self.notes.items() if note is None]:
+            resources.pop(key, None)
         self._patch_status({**status, "controlledResources": resources} if resources or self._resources else status)
 
     def begin(self, target: Happening | None) -> None:
@@ -90,6 +105,26 @@ class Pass:
         )
         self.context.informer.observe(JOB, written)
         self.job = written
+
+    def is_there(self, pod: str) -> bool:
+        """Ask the cluster itself whether the job has a pod of this name."""
+        try:
+            found = self.context.cluster.get(POD, pod, objects.namespace(self.job))
+        except NotFound:
+            return False
+        self.context.informer.observe(POD, found)
+        owner = keys.owning_job(found)
+        return owner is not None and owner["uid"] == objects.uid(self.job)
+
+    def remember(self, memory: Memory) -> None:
+        """Keep what is to be remembered now, before what is done next could be taken for somebody else's doing."""
+        self.memory = memory
+        text, resources = memory.text(), dict(self._resources)
+        if text == resources.pop(keys.MEMORY, ""):
+            return
+        if text:
+            resources[keys.MEMORY] = text
+        self._patch_status({**(self.job.get("status") or {}), "controlledResources": resources})
 
     def delete_pod(self, pod: Obj) -> None:
         """Delete a pod, marked first, so that its going is not taken for an eviction; one that is gone already is fine."""

@@ -7,12 +7,13 @@ from cluster.errors import AlreadyExists, ApiError, NotFound
 from cluster.kinds import CLAIM, POD, POD_GROUP, QUEUE
 from cluster.port import Obj
 from jobs import keys
+from jobs.controller import plugins as hooks
 from jobs.controller import status as statuses
 from jobs.controller.base import A_PASS, FIELD_MANAGER, SOON
 from jobs.controller.passes import Pass
 from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.lifecycle import Phase, advance
-from jobs.plugins import plugins_of
+from jobs.plugins import Plugin, plugins_of
 from jobs.pods import build_pod, claim_name
 from jobs.roles import PodTable, is_marked, released, tasks_of
 
@@ -25,7 +26,10 @@ def sync(this: Pass) -> float | None:
     job, phase = this.job, statuses.job_phase(this.job)
     if this.context.informer.get(QUEUE, f"/{job['spec']['queue']}") is None:
         raise NotFound(f"queue {job['spec']['queue']!r} does not exist any more")
-    if phase is Phase.PENDING and not _prepare(this):
+    plugins = plugins_of(this.job)
+    if phase is not Phase.PENDING:
+        hooks.keep_up(this, plugins)
+    elif not _is_prepared(this, plugins):
         _conclude(this, [], this.pods)
         return CLAIM_SECONDS
     table = PodTable.of(this.pods)
@@ -36,16 +40,19 @@ def sync(this: Pass) -> float | None:
         _tell_why(this, group)
         _conclude(this, [], this.pods)
         return None
-    made, going = _make_and_unmake(this, table, {task["name"] for task in free})
+    made, going = _make_and_unmake(this, table, {task["name"] for task in free}, plugins)
     _conclude(this, going, [*this.pods, *made])
     return 0.0 if len(made) == A_PASS else SOON if len(going) == A_PASS else None
 
 
-def _prepare(this: Pass) -> bool:
-    """Plugins and claims, before the gang asks for room; False while a claim is missing."""
-    for plugin in plugins_of(this.job):
-        plugin.on_job_add(this.context.cluster, this.job)
-    complete = True
+def _is_prepared(this: Pass, plugins: list[Plugin]) -> bool:
+    """Plugins and claims, before the gang asks for room; False while one of them is missing what it needs."""
+    try:
+        complete = hooks.prepare(this, plugins)
+    except Exception:
+        if this.notes:  # what holds the job is kept, also when the next try is far
+            _conclude(this, [], this.pods)
+        raise
     for position, volume in enumerate(this.job["spec"].get("volumes") or ()):
         name = claim_name(this.job, position)
         try:
@@ -108,7 +115,7 @@ def _tell_why(this: Pass, group: Obj) -> None:
         this.events.warning(this.job, "PodGroupPending", conditions[-1].get("message") or "the gang is not admitted yet")
 
 
-def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[Obj], list[Obj]]:
+def _make_and_unmake(this: Pass, table: PodTable, free: set[str], plugins: list[Plugin]) -> tuple[list[Obj], list[Obj]]:
     """Create the pods that are missing, so many a pass, and delete those that are too many; both lists."""
     made, going = [], []
     for task in tasks_of(this.job):
@@ -116,12 +123,14 @@ def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[
         for index in range(int(task.get("replicas") or 0)):
             pod = there.pop(keys.pod_name(objects.name(this.job), task["name"], index), None)
             if pod is None:
-                if task["name"] in free and len(made) < A_PASS and (new := _make_pod(this, task, index)) is not None:
+                if task["name"] in free and len(made) < A_PASS and (new := _make_pod(this, task, index, plugins)) is not None:
                     made.append(new)
             elif is_marked(pod) and not objects.is_deleting(pod):
                 going.append(pod)
         going.extend(pod for pod in there.values() if not objects.is_deleting(pod))
     going = going[:A_PASS]
+    if going:
+        this.remember(this.memory.without(going))
     for pod in going:
         try:
             this.delete_pod(pod)
@@ -131,12 +140,11 @@ def _make_and_unmake(this: Pass, table: PodTable, free: set[str]) -> tuple[list[
     return made, going
 
 
-def _make_pod(this: Pass, task: Obj, index: int) -> Obj | None:
+def _make_pod(this: Pass, task: Obj, index: int, plugins: list[Plugin]) -> Obj | None:
     """Create one pod; None when the name is still taken (its holder's going brings the job here again)."""
     pod = build_pod(this.job, task, index)
+    hooks.adapt(this, plugins, pod)
     try:
-        for plugin in plugins_of(this.job):
-            plugin.on_pod_create(pod, this.job)
         made = this.context.cluster.create(POD, pod, field_manager=FIELD_MANAGER)
     except AlreadyExists:
         return None
@@ -149,6 +157,8 @@ def _make_pod(this: Pass, task: Obj, index: int) -> Obj | None:
 
 def _conclude(this: Pass, going: list[Obj], pods: list[Obj]) -> None:
     """Count, find the phase, and write the status when it differs."""
+    gone = {objects.uid(pod) for pod in going}
+    this.memory = this.memory.seeing(this.job, [p for p in pods if objects.uid(p) not in gone], this.still_missing)
     counts, roles = statuses.count(pods, going), statuses.count_roles(pods, going)
     step = advance(statuses.job_phase(this.job), this.action, statuses.facts(this.job, counts, roles))
     status = statuses.new_status(this.job, counts, roles, step, this.context.clock.now())

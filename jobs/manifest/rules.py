@@ -22,7 +22,7 @@ from jobs.manifest.shapes import JobShape
 from jobs.manifest.template import check_labels, check_pod_spec
 from jobs.manifest.totals import check_job_totals, check_minimum
 from jobs.manifest.update import check_update
-from jobs.plugins import KNOWN
+from jobs.plugins import REGISTRY
 from queues.tree import ROOT, Tree
 
 _LONGEST_POD_NAME = 63
@@ -49,7 +49,7 @@ def validate(obj: Obj, reader: Reader, old: Obj | None = None) -> list[FieldErro
     _check_sums(job["spec"], shape, found)
     check_policies(job["spec"].get("policies") or [], "/spec/policies", found)
     check_topology(job["spec"].get("networkTopology") or {}, "/spec/networkTopology", found)
-    _check_plugins(job["spec"], found)
+    _check_plugins(job, found)
     _check_volumes(job["spec"].get("volumes") or [], found)
     if not any(_ROLE_NAMES.fullmatch(fault.pointer) for fault in shape):  # else names that were meant would be missed
         check_dependencies(job["spec"].get("tasks") or [], found)
@@ -133,25 +133,18 @@ def _check_sums(spec: dict[str, Any], shape: list[FieldError], faults: Faults) -
     check_job_totals(spec, faults)
 
 
-def _check_plugins(spec: dict[str, Any], faults: Faults) -> None:
-    plugins = spec.get("plugins") or {}
-    for name in plugins:
-        if name not in KNOWN:
-            faults.add(pointer("spec", "plugins", name), f"is no job plugin: known are {', '.join(KNOWN)}", "unknown")
-    if "mpi" in plugins:
-        master = _flag(plugins["mpi"], "master") or "master"
-        roles = [task.get("name") for task in spec.get("tasks") or []]
-        if roles and master not in roles:
-            faults.add("/spec/plugins/mpi", f"needs a task named {master!r}, or --master=<the task that is>", "not_found")
-
-
-def _flag(arguments: list[Any], name: str) -> str:
-    """The value of `--name=value` in a plugin's arguments, empty when it is not given; what is no text was told already."""
-    for argument in (argument for argument in arguments if isinstance(argument, str)):
-        flag, _, value = argument.lstrip("-").partition("=")
-        if flag == name:
-            return value
-    return ""
+def _check_plugins(job: dict[str, Any], faults: Faults) -> None:
+    spec, meta = job["spec"], job.get("metadata") or {}
+    name = meta.get("name") or (meta.get("generateName") or "") + _SUFFIX
+    for title, arguments in (spec.get("plugins") or {}).items():
+        if title not in REGISTRY:
+            faults.add(pointer("spec", "plugins", title), f"is no job plugin: known are {', '.join(REGISTRY)}", "unknown")
+        elif all(isinstance(argument, str) for argument in arguments):  # what is no text was told already
+            plugin = REGISTRY[title](arguments)
+            for fault in plugin.arguments.faults:
+                faults.add(plugin.at(fault.index), fault.message, fault.code)
+            for found in () if plugin.arguments.faults else plugin.check(spec, name):
+                faults.add(found.pointer, found.message, found.code)
 
 
 def _check_volumes(volumes: list[dict[str, Any]], faults: Faults) -> None:

@@ -1,40 +1,40 @@
 """Job plugins: what a job may name under `spec.plugins` to have its pods prepared for a framework.
 
-A plugin is a small class with two hooks. `KNOWN` holds every name that a manifest may use; `REGISTRY` holds the ones that
-do something.
+Each is a small class in a file of its own; `REGISTRY` lists them in the order in which they run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Mapping
+from types import MappingProxyType
 
-from cluster.port import Cluster, Obj
+from cluster.port import Obj
+from jobs.plugins.base import Plugin
 from jobs.plugins.env import Env
+from jobs.plugins.hcclrank import HcclRank
+from jobs.plugins.maker import Maker, Taken
+from jobs.plugins.mpi import Mpi
+from jobs.plugins.pytorch import Pytorch
+from jobs.plugins.ray import Ray
+from jobs.plugins.ssh import Ssh
+from jobs.plugins.svc import Svc
+from jobs.plugins.tensorflow import Tensorflow
 
-KNOWN = ("env", "svc", "ssh", "mpi", "pytorch", "tensorflow", "ray", "hcclrank")
+_ALL: tuple[type[Plugin], ...] = (Env, Svc, Ssh, Mpi, Tensorflow, Pytorch, Ray, HcclRank)
+
+REGISTRY: Mapping[str, type[Plugin]] = MappingProxyType({plugin.name: plugin for plugin in _ALL})
+
+KNOWN = tuple(REGISTRY)
 """Names that a manifest may use."""
 
-NEEDS: dict[str, tuple[str, ...]] = {"tensorflow": ("svc",), "pytorch": ("svc",), "ray": ("svc",), "mpi": ("svc", "ssh")}
+NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType({plugin.name: plugin.needs for plugin in _ALL if plugin.needs})
 """Plugins that others cannot do without; admission adds them."""
 
 
-class Plugin(Protocol):
-    """One plugin, made for one job with the arguments that its manifest gives (`--flag=value` each)."""
-
-    def on_job_add(self, cluster: Cluster, job: Obj) -> None:
-        """Make the objects that the job's pods need. Called again and again while the job is being prepared: idempotent."""
-        ...
-
-    def on_pod_create(self, pod: Obj, job: Obj) -> None:
-        """Change a pod before it is created."""
-        ...
-
-
-REGISTRY: dict[str, Callable[[Sequence[str]], Plugin]] = {"env": Env}
-
-
 def plugins_of(job: Obj) -> list[Plugin]:
-    """The job's plugins in the order in which they must run, whatever order its manifest has."""
+    """The job's plugins in the order in which they run, whatever order its manifest has. They serve one pass."""
     wanted = job["spec"].get("plugins") or {}
-    return [REGISTRY[name](wanted[name] or ()) for name in KNOWN if name in wanted and name in REGISTRY]
+    return [plugin(wanted[name] or ()) for name, plugin in REGISTRY.items() if name in wanted]
+
+
+__all__ = ["KNOWN", "NEEDS", "REGISTRY", "Maker", "Plugin", "Taken", "plugins_of"]

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from cluster.port import Cluster, Obj
+from cluster.port import Obj
+from jobs.plugins.base import Plugin
+from jobs.plugins.containers import add_env, containers, index
 
 VARIABLES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 
 
-class Env:
-    """Adds the pod's index in its role to all containers and init containers. Takes no arguments and makes no objects."""
+class Env(Plugin):
+    """Adds the pod's index in its role to all containers and init containers."""
 
-    def __init__(self, arguments: Sequence[str] = ()) -> None:
-        pass
-
-    def on_job_add(self, cluster: Cluster, job: Obj) -> None:
-        """Nothing to make."""
+    name = "env"
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
-        """Add the variables; the index is the last part of the pod's name."""
-        index = pod["metadata"]["name"].rsplit("-", 1)[-1]
-        for field in ("containers", "initContainers"):
-            for container in pod["spec"].get(field) or ():
-                container.setdefault("env", []).extend({"name": name, "value": index} for name in VARIABLES)
+        """Add the variables."""
+        number = str(index(pod))
+        for container in containers(pod, init=True):
+            add_env(container, *((name, number) for name in VARIABLES))

@@ -12,7 +12,7 @@ from jobs import keys
 from jobs.admission import priority_of
 from jobs.choices import JobPhase
 from jobs.groups import bare_group_name, build_bare_group, build_group
-from jobs.plugins import plugins_of
+from jobs.plugins import Plugin, plugins_of
 from jobs.pods import build_pod
 from jobs.roles import FINISHED, PodTable, phase_of, released
 from portal.dryrun.reading import Files, Reading, made_up_uid
@@ -50,12 +50,12 @@ class Controllers:
         """The pods that Jobs lack beside those that are there."""
         tables = _tables(there)
         for job in self._jobs:
-            table = tables[objects.key(job)]
+            table, plugins = tables[objects.key(job)], plugins_of(job)
             for task in released(job, table):
                 known = table.role(task["name"])
                 for index in range(int(task.get("replicas") or 0)):
                     if keys.pod_name(objects.name(job), task["name"], index) not in known:
-                        yield POD, self._pod(job, task, index)
+                        yield POD, self._pod(job, task, index, plugins)
 
     def bound_for(self, pod: Obj) -> Obj:
         """The pod with the number that admission would have given it for its priority class."""
@@ -66,9 +66,9 @@ class Controllers:
                 spec["priority"] = found
         return pod
 
-    def _pod(self, job: Obj, task: Obj, index: int) -> Obj:
+    def _pod(self, job: Obj, task: Obj, index: int, plugins: list[Plugin]) -> Obj:
         pod = build_pod(job, task, index)
-        for plugin in plugins_of(job):
+        for plugin in plugins:
             plugin.on_pod_create(pod, job)
         return self.bound_for(self._completed(pod, job))
 
