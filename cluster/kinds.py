@@ -55,6 +55,7 @@ QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", namespaced=F
 POD_GROUP = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
 COMMAND = Kind("bus.volcano.sh", "v1alpha1", "Command", "commands")
 HYPER_NODE = Kind("topology.volcano.sh", "v1alpha1", "HyperNode", "hypernodes", namespaced=False, has_status=True)
+NUMATOPOLOGY = Kind("nodeinfo.volcano.sh", "v1alpha1", "Numatopology", "numatopologies", namespaced=False)
 JOB_FLOW = Kind("flow.volcano.sh", "v1alpha1", "JobFlow", "jobflows", has_status=True)
 JOB_TEMPLATE = Kind("flow.volcano.sh", "v1alpha1", "JobTemplate", "jobtemplates", has_status=True)
 CRON_JOB = Kind("batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs", has_status=True)
@@ -66,7 +67,7 @@ PLAIN_JOB = Kind("batch", "v1", "Job", "jobs", has_status=True)
 
 KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
-    NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE,
+    NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE, NUMATOPOLOGY,
     VOLUME, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_CAPACITY,
     DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE,
     JOB_FLOW, JOB_TEMPLATE, CRON_JOB, REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB,

@@ -1,4 +1,4 @@
-"""Admission of what belongs to the cluster itself: Node, HyperNode, ConfigMap, and what may change in a Pod.
+"""Admission of what belongs to the cluster itself: Node, HyperNode, Numatopology, ConfigMap, and what may change in a Pod.
 
 The shapes are as far as Basalt reads these kinds; everything else in them passes.
 """
@@ -9,8 +9,9 @@ import re
 from typing import Any, Literal
 
 from cluster.admission import Request, Rules
+from cluster.cpus import LARGEST, format_cpus, parse_cpus
 from cluster.errors import FieldError
-from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, POD, Kind
+from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
 from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY
 from cluster.pointers import pointer
 from cluster.port import Obj
@@ -19,6 +20,11 @@ from cluster.topology import TopologyError, parse_topology
 from cluster.validation import Count, Faults, Meta, Resources, Shape, Texts, check_shape, prune
 
 _INDICES = re.compile(r"([0-9]{1,4}(,[0-9]{1,4})*)?")
+_CPU = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
+_NUMA_POLICIES = {
+    "CPUManagerPolicy": ("", "none", "static"),
+    "TopologyManagerPolicy": ("", "none", "best-effort", "restricted", "single-numa-node"),
+}
 _SELECTORS = ("exactMatch", "regexMatch", "labelMatch")
 _LONGEST_PATTERN = 500
 
@@ -85,6 +91,42 @@ class _HyperNodeSpec(Shape):
 class _HyperNode(Shape):
     metadata: Meta
     spec: _HyperNodeSpec
+
+
+class _CpuDetail(Shape):
+    numa: Count = 0
+    socket: Count = 0
+    core: Count = 0
+
+
+class _NumaResource(Shape):
+    allocatable: str = ""
+    capacity: Count = 0
+
+
+class _ContainerAllocation(Shape):
+    name: str = ""
+    allocations: Texts | None = None
+
+
+class _PodAllocation(Shape):
+    uid: str = ""
+    name: str = ""
+    namespace: str = ""
+    containerAllocations: list[_ContainerAllocation] | None = None
+
+
+class _NumatopologySpec(Shape):
+    policies: Texts | None = None
+    resReserved: Resources | None = None
+    numares: dict[str, _NumaResource] | None = None
+    cpuDetail: dict[str, _CpuDetail] | None = None
+    podAllocations: list[_PodAllocation] | None = None
+
+
+class _Numatopology(Shape):
+    metadata: Meta
+    spec: _NumatopologySpec | None = None
 
 
 class _Plain:
@@ -157,6 +199,38 @@ class HyperNodeRules(_Plain):
                 faults.add(f"{where}/regexMatch/pattern", f"is no regular expression: {error}")
 
 
+class NumatopologyRules(_Plain):
+    """Numatopologies: CPUs by their ids, and lists of CPUs that say only those."""
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then policies, ids and lists."""
+        shape = check_shape(_Numatopology, request.obj)
+        faults, spec = Faults(shape), prune(request.obj, shape).get("spec") or {}
+        for name, known in _NUMA_POLICIES.items():
+            given = (spec.get("policies") or {}).get(name, "")
+            if given not in known:
+                faults.add(pointer("spec", "policies", name), f"{given!r} must be one of {', '.join(filter(None, known))}")
+        known_cpus = 0
+        for text in spec.get("cpuDetail") or {}:
+            if not _CPU.fullmatch(text) or int(text) > LARGEST:
+                faults.add(pointer("spec", "cpuDetail", text), f"must be a CPU id from 0 to {LARGEST}")
+            else:
+                known_cpus |= 1 << int(text)
+        self._check_list((spec.get("numares") or {}).get("cpu") or {}, known_cpus, faults)
+        return faults
+
+    @staticmethod
+    def _check_list(cpu: dict[str, Any], known: int, faults: Faults) -> None:
+        where = pointer("spec", "numares", "cpu", "allocatable")
+        try:
+            unknown = parse_cpus(cpu.get("allocatable") or "") & ~known
+        except ValueError as error:
+            faults.add(where, str(error))
+            return
+        if unknown:
+            faults.add(where, f"{format_cpus(unknown)} are not in /spec/cpuDetail")
+
+
 class ConfigMapRules(_Plain):
     """ConfigMaps: text to text."""
 
@@ -207,6 +281,7 @@ def _fixed(field: str, value: Any) -> Any:
 RULES: dict[Kind, Rules] = {
     NODE: NodeRules(),
     HYPER_NODE: HyperNodeRules(),
+    NUMATOPOLOGY: NumatopologyRules(),
     CONFIG_MAP: ConfigMapRules(),
     POD: PodChangeRules(),
 }

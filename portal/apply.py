@@ -24,6 +24,7 @@ from cluster.kinds import (
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
+    NUMATOPOLOGY,
     POD,
     POD_GROUP,
     PRIORITY_CLASS,
@@ -46,7 +47,7 @@ from portal.reserved import reserved
 MANAGER = "basalt-apply"
 
 ORDER: tuple[Kind, ...] = (
-    NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, RESOURCE_QUOTA, CONFIG_MAP, SECRET, CLAIM, SERVICE,
+    NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY, RESOURCE_QUOTA, CONFIG_MAP, SECRET, CLAIM, SERVICE,
     NETWORK_POLICY, DISRUPTION_BUDGET, POD_GROUP, JOB, POD,
 )  # fmt: skip
 """Kinds that can be applied, what others name first."""
@@ -60,6 +61,7 @@ RIGHTS = {
     QUEUE: "queues.change",
     NODE: "nodes.change",
     HYPER_NODE: "nodes.change",
+    NUMATOPOLOGY: "nodes.change",
     **dict.fromkeys((POD_GROUP, JOB, POD, CONFIG_MAP, SECRET, CLAIM, SERVICE), "jobs.submit"),
 }
 """What it takes to create; every other kind, and to change what is there, takes `objects.apply`."""
@@ -252,7 +254,7 @@ def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
     if existing is not None and item.kind == JOB:
         owner = (existing["metadata"].get("annotations") or {}).get(OWNER, "")
         allowed = may("jobs.act", _Owned(owner))
-    elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE):
+    elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY):
         allowed = may("objects.apply")
     else:
         allowed = may(RIGHTS.get(item.kind, "objects.apply"))

@@ -10,7 +10,7 @@ import pytest
 from cluster import documents
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import Invalid
-from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, POD, Kind
+from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
 from cluster.port import Obj
 
 TOPOLOGY, UNHEALTHY = "/metadata/annotations/basalt.dev~1gpu-topology", "/metadata/annotations/volcano.sh~1gpu-unhealthy-ids"
@@ -18,6 +18,10 @@ TOPOLOGY, UNHEALTHY = "/metadata/annotations/basalt.dev~1gpu-topology", "/metada
 
 def member(**selector: Any) -> Obj:
     return {"spec": {"tier": 1, "members": [{"type": "Node", "selector": selector}]}}
+
+
+def cpus(allocatable: str) -> Obj:
+    return {"spec": {"cpuDetail": {"0": {"numa": 0}}, "numares": {"cpu": {"allocatable": allocatable, "capacity": 1}}}}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,16 @@ def member(**selector: Any) -> Obj:
             "/spec/members/0/selector/regexMatch",
         ),
         (CONFIG_MAP, {"data": {"k": 1}}, "/data/k"),
+        (NUMATOPOLOGY, {"spec": []}, "/spec"),
+        (NUMATOPOLOGY, {"spec": {"policies": {"CPUManagerPolicy": "fixed"}}}, "/spec/policies/CPUManagerPolicy"),
+        (NUMATOPOLOGY, {"spec": {"policies": {"TopologyManagerPolicy": "strict"}}}, "/spec/policies/TopologyManagerPolicy"),
+        (NUMATOPOLOGY, {"spec": {"cpuDetail": {"a": {"numa": 0}}}}, "/spec/cpuDetail/a"),
+        (NUMATOPOLOGY, {"spec": {"cpuDetail": {"4096": {}}}}, "/spec/cpuDetail/4096"),
+        (NUMATOPOLOGY, {"spec": {"cpuDetail": {"0": {"numa": -1}}}}, "/spec/cpuDetail/0/numa"),
+        (NUMATOPOLOGY, cpus("0,2-1"), "/spec/numares/cpu/allocatable"),
+        (NUMATOPOLOGY, cpus("0-1"), "/spec/numares/cpu/allocatable"),
+        (NUMATOPOLOGY, {"spec": {"resReserved": {"cpu": "two"}}}, "/spec/resReserved/cpu"),
+        (NUMATOPOLOGY, {"spec": {"podAllocations": [{"uid": 3}]}}, "/spec/podAllocations/0/uid"),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(cluster: EmbeddedCluster, kind: Kind, obj: Obj, pointer: str) -> None:
@@ -50,6 +64,13 @@ def test_what_is_wrong_is_refused_with_its_place(cluster: EmbeddedCluster, kind:
     with pytest.raises(Invalid) as caught:
         cluster.create(kind, {**obj, "metadata": metadata})
     assert [fault.pointer for fault in caught.value.fields] == [pointer]
+
+
+def test_what_a_kubelet_tells_of_its_cpus_is_taken(cluster: EmbeddedCluster) -> None:
+    pods = [{"uid": "u", "name": "p", "namespace": "n", "containerAllocations": [{"name": "c", "allocations": {"cpu": "0"}}]}]
+    spec = {"policies": {"CPUManagerPolicy": "static", "TopologyManagerPolicy": "restricted"}, "podAllocations": pods}
+    cluster.create(NUMATOPOLOGY, {"metadata": {"name": "n0"}, "spec": {**cpus("0")["spec"], **spec, "resReserved": {"cpu": "1"}}})
+    assert cluster.get(NUMATOPOLOGY, "n0")["spec"]["cpuDetail"] == {"0": {"numa": 0}}
 
 
 def test_real_hypernodes_are_taken(cluster: EmbeddedCluster, shared_dir: Path) -> None:
