@@ -9,6 +9,7 @@ from cluster import objects
 from cluster.port import Obj
 from jobs import keys
 from jobs.keys import group_name, pod_name
+from jobs.roles import partition_of
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _FROM_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
@@ -73,8 +74,8 @@ def _labels(job: Obj, task: Obj, index: int) -> dict[str, str]:
         keys.JOB_NAMESPACE: objects.namespace(job),
         keys.QUEUE_NAME: job["spec"]["queue"],
     }
-    if policy := task.get("partitionPolicy"):
-        labels[keys.PARTITION_ID] = str(index // max(int(policy.get("partitionSize") or 1), 1))
+    if partition := partition_of(task, index):
+        labels[keys.PARTITION_ID] = partition
     given = objects.labels(job)
     return labels | {key: given[key] for key in _FROM_LABELS if key in given}
 

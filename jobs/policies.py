@@ -83,6 +83,13 @@ def has_policies(job: Mapping[str, Any]) -> bool:
     return bool(spec.get("policies")) or any(task.get("policies") for task in spec.get("tasks") or ())
 
 
+def listens(job: Mapping[str, Any], event: Event) -> bool:
+    """Whether any policy of the job, or of one of its roles, is about this event."""
+    spec = job["spec"]
+    lists = (spec.get("policies"), *(task.get("policies") for task in spec.get("tasks") or ()))
+    return any(not {event, Event.ANY}.isdisjoint(events_of(policy)) for policy in _in_order(*lists))
+
+
 def events_of(policy: Mapping[str, Any]) -> list[str]:
     """The events of an entry, `event` and `events` together."""
     single = policy.get("event")

@@ -28,6 +28,19 @@ def version_of(pod: Obj) -> int:
     return int(objects.annotations(pod).get(keys.JOB_VERSION) or 0)
 
 
+def belongs(pod: Obj) -> bool:
+    """Whether a pod says what it is to its job: one without name, version or role is none of a job's, whoever owns it."""
+    notes = objects.annotations(pod)
+    version = notes.get(keys.JOB_VERSION) or ""
+    return bool(notes.get(keys.JOB_NAME) and notes.get(keys.TASK_SPEC)) and version.isascii() and version.isdigit()
+
+
+def partition_of(task: Obj, index: int) -> str:
+    """The partition of a role's index-th pod, empty for a role without partitions."""
+    policy = task.get("partitionPolicy")
+    return str(index // max(int(policy.get("partitionSize") or 1), 1)) if policy else ""
+
+
 def is_marked(pod: Obj) -> bool:
     """Whether the controller has decided to delete the pod."""
     return keys.OUT_OF_SYNC in objects.annotations(pod)

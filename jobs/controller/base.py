@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cluster.clock import Clock
@@ -17,6 +18,29 @@ SOON = 0.05
 """Seconds before deleting goes on: by then the local copy shows which pods are going already."""
 
 
+class Refusals:
+    """How often in a row the cluster refused what a key asks for, in this process."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, key: str) -> None:
+        """One more."""
+        with self._lock:
+            self._counts[key] = self._counts.get(key, 0) + 1
+
+    def of(self, key: str) -> int:
+        """How many there were."""
+        return self._counts.get(key, 0)
+
+    def clear(self, key: str) -> None:
+        """It went well, or is no more."""
+        if key in self._counts:
+            with self._lock:
+                self._counts.pop(key, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What every controller works with: the cluster to write to, the local copy to read from, and the time."""
@@ -24,6 +48,7 @@ class Context:
     cluster: Cluster
     informer: Informer
     clock: Clock
+    refusals: Refusals = field(default_factory=Refusals)
 
 
 class Controller(Protocol):

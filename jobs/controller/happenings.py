@@ -1,13 +1,14 @@
 """What has happened to a job, read off its pods. Pure.
 
 Most events can be seen in what is there: a pod that has failed, a role that has finished. They are read anew at each pass, so a
-restart of the controller loses none, and a delay counts from the time that the pod itself tells. Only what leaves no trace
-(a pod that vanished, a gang that broke) has to be noticed when it happens; `job.JobController` does that.
+restart of the controller loses none, and a delay counts from the time that the pod itself tells. What leaves no trace (a pod
+that is gone) is told from what the job's status remembers, by `memory`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from cluster import objects
 from cluster.port import Obj
@@ -19,10 +20,10 @@ from jobs.roles import PodTable, is_marked, phase_of, role_of, tasks_of, version
 def observed(job: Obj, pods: Iterable[Obj]) -> list[Happening]:
     """The events that the pods of the present generation show, oldest first."""
     version = int((job.get("status") or {}).get("version") or 0)
-    there = [pod for pod in pods if not objects.is_deleting(pod) and not is_marked(pod)]
-    present = [pod for pod in there if version_of(pod) >= version]
-    begun = {role_of(pod) for pod in present}
-    found = [*_of_pods(job, present), *_of_roles(job, begun, PodTable.of(there))]
+    unmarked = [pod for pod in pods if not is_marked(pod)]
+    there = [pod for pod in unmarked if not objects.is_deleting(pod)]
+    begun = {role_of(pod) for pod in there if version_of(pod) >= version}
+    found = [*_of_pods(job, [pod for pod in unmarked if version_of(pod) >= version]), *_of_roles(job, begun, PodTable.of(there))]
     return sorted(found, key=lambda happening: happening.at)
 
 
@@ -41,13 +42,17 @@ def of_pod(job_uid: str, pod: Obj, event: Event, at: float, exit_code: int = 0) 
     )
 
 
+def of_failed(job: Obj, pod: Obj) -> Happening:
+    """The failure of a pod, when and with which code."""
+    return of_pod(objects.uid(job), pod, Event.POD_FAILED, _finished_at(pod), int(_terminated(pod).get("exitCode") or 0))
+
+
 def _of_pods(job: Obj, pods: Iterable[Obj]) -> Iterator[Happening]:
     for pod in pods:
         phase = phase_of(pod)
         if phase == "Failed":
-            code = int(_terminated(pod).get("exitCode") or 0)
-            yield of_pod(objects.uid(job), pod, Event.POD_FAILED, _finished_at(pod), code)
-        elif phase == "Pending":
+            yield of_failed(job, pod)
+        elif phase == "Pending" and not objects.is_deleting(pod):
             yield of_pod(objects.uid(job), pod, Event.POD_PENDING, _created_at(pod))
 
 
@@ -58,13 +63,18 @@ def _of_roles(job: Obj, begun: set[str], table: PodTable) -> Iterator[Happening]
             continue  # what stayed of an earlier generation raises nothing
         pods = list(table.role(task["name"]).values())
         phases = [phase_of(pod) for pod in pods]
-        about = {"role": task["name"], "job_uid": objects.uid(job), "version": version}
         if phases.count("Succeeded") >= int(task.get("replicas") or 0) > 0:
-            yield Happening(Event.TASK_COMPLETED, **about, at=max(map(_finished_at, pods)))
+            yield _of_role(job, Event.TASK_COMPLETED, version, pods, _finished_at)
         limit = int(task.get("maxRetry") or 3)
         alive = [pod for pod in pods if phase_of(pod) in ("Running", "Pending")]
         if limit > 0 and sum(map(_restarts, alive)) >= limit:
-            yield Happening(Event.TASK_FAILED, **about, at=max(map(_restarted_at, alive)))
+            yield _of_role(job, Event.TASK_FAILED, version, alive, _restarted_at)
+
+
+def _of_role(job: Obj, event: Event, version: int, pods: list[Obj], instant: Callable[[Obj], float]) -> Happening:
+    """An event of a whole role, raised by the pod that was the last to move."""
+    last = max(pods, key=lambda pod: (instant(pod), keys.index_of(objects.name(pod))))
+    return replace(of_pod(objects.uid(job), last, event, instant(last)), version=version)
 
 
 def _terminated(pod: Obj) -> Obj:

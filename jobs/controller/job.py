@@ -17,20 +17,18 @@ from cluster.kinds import COMMAND, JOB, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, K
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller.base import SOON, Context
+from jobs.controller.deciding import decide
 from jobs.controller.events import EventRecorder
-from jobs.controller.happenings import observed, of_pod
 from jobs.controller.kill import kill
 from jobs.controller.passes import Pass
 from jobs.controller.status import job_phase, last_transition
 from jobs.controller.sync import sync
-from jobs.lifecycle import STOPPED, Action, Effect, Phase, effect
-from jobs.policies import Event, Happening, choose, has_policies
-from jobs.roles import is_marked, phase_of
+from jobs.lifecycle import STOPPED, Action, Effect, effect
+from jobs.policies import Happening
+from jobs.roles import belongs, is_marked, phase_of
 
 MAX_FAILURES = 15
 """Refusals in a row after which a job is terminated instead. A cluster that does not answer refuses nothing."""
-
-_POLICIES_APPLY = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RESTARTING})
 
 
 def _owner_uid(obj: Obj) -> Iterator[str]:
@@ -53,8 +51,7 @@ class JobController:
 
     def __init__(self, context: Context, events: EventRecorder) -> None:
         self._context, self._events = context, events
-        self._noticed: dict[str, list[Happening]] = {}
-        self._refusals: dict[str, int] = {}
+        self._vanished: dict[str, list[Obj]] = {}
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -73,7 +70,7 @@ class JobController:
         if owner is None:
             return ()
         key = f"{objects.namespace(obj)}/{owner['name']}"
-        self._notice(key, owner["uid"], change)
+        self._notice(key, change)
         return [key]
 
     def reconcile(self, key: str) -> float | None:
@@ -90,15 +87,14 @@ class JobController:
             return SOON if kill(this, begun) else 0.0
         if (again := self._carry_out_command(key, this)) is not None:
             return again
-        noticed = self._taken(key, job)
+        vanished = self._take(key, job)
         try:
-            target, wait = self._decide(key, this, noticed)
+            target, wait = self._decide(key, this, vanished)
             again = self._act(this, target)
         except Exception:
-            self._put_back(key, noticed)
+            self._put_back(key, vanished)
             raise
-        with self._lock:
-            self._refusals.pop(key, None)
+        self._context.refusals.clear(key)
         if this.action is not Action.SYNC:
             return again or 0.0
         return min((w for w in (again, wait, self._live_on(this)) if w is not None), default=None)
@@ -108,29 +104,23 @@ class JobController:
         if isinstance(error, Conflict):
             return  # somebody else was quicker; the next pass sees what they wrote
         if not isinstance(error, Unavailable | TooManyRequests):
-            with self._lock:
-                self._refusals[key] = self._refusals.get(key, 0) + 1
+            self._context.refusals.add(key)
         job = self._context.informer.get(JOB, key)
         if job is not None:
             self._events.warning(job, "JobStatusError", f"the job could not be brought forward: {error}")
 
-    def _notice(self, key: str, job_uid: str, change: Change) -> None:
-        """Remember what leaves no trace: a pod that went unasked, a gang that broke."""
-        now, old, new = self._context.clock.now(), change.old, change.new
-        happening = None
-        if change.kind == POD and new is None and not is_marked(change.object):
-            happening = of_pod(job_uid, change.object, Event.POD_EVICTED, now)
-        elif change.kind == POD_GROUP and new is not None and _group_phase(new) == "Unknown" != _group_phase(old):
-            happening = Happening(Event.UNKNOWN, at=now)
-        if happening is not None:
+    def _notice(self, key: str, change: Change) -> None:
+        """Remember how a pod ended that failed and is gone; that it is gone is known without it."""
+        pod = change.object
+        if change.kind == POD and change.new is None and phase_of(pod) == "Failed" and belongs(pod) and not is_marked(pod):
             with self._lock:
-                self._noticed.setdefault(key, []).append(happening)
+                self._vanished.setdefault(key, []).append(pod)
 
     def _drop(self, key: str) -> None:
         """A job that is gone: forget it, and clear away Commands that nobody will carry out."""
         with self._lock:
-            self._noticed.pop(key, None)
-            self._refusals.pop(key, None)
+            self._vanished.pop(key, None)
+        self._context.refusals.clear(key)
         namespace, _, name = key.partition("/")
         for command in self._context.informer.by(COMMAND, "job", key):
             try:
@@ -159,53 +149,36 @@ class JobController:
             self._context.cluster.delete(COMMAND, objects.name(command), objects.namespace(command), uid=objects.uid(command))
         self._context.informer.forget(COMMAND, command)
 
-    def _taken(self, key: str, job: Obj) -> list[Happening]:
+    def _take(self, key: str, job: Obj) -> list[Obj]:
         with self._lock:
-            noticed = self._noticed.pop(key, [])
-        running = {objects.name(pod) for pod in self._pods(job) if phase_of(pod) == "Running"}
-        return [h for h in noticed if h.job_uid in ("", objects.uid(job)) and h.pod not in running]
+            vanished = self._vanished.pop(key, [])
+        return [pod for pod in vanished if (keys.owning_job(pod) or {}).get("uid") == objects.uid(job)]
 
     def _pods(self, job: Obj) -> list[Obj]:
-        return self._context.informer.by(POD, "job", objects.uid(job))
+        """The pods that say what they are to this job; others are let alone, whoever owns them."""
+        return [pod for pod in self._context.informer.by(POD, "job", objects.uid(job)) if belongs(pod)]
 
-    def _put_back(self, key: str, noticed: list[Happening]) -> None:
-        if noticed:
+    def _put_back(self, key: str, vanished: list[Obj]) -> None:
+        if vanished:
             with self._lock:
-                self._noticed[key] = list(dict.fromkeys([*noticed, *self._noticed.get(key, [])]))
+                self._vanished[key] = [*vanished, *self._vanished.get(key, [])]
 
-    def _decide(self, key: str, this: Pass, noticed: list[Happening]) -> tuple[Happening | None, float | None]:
-        """Set the action of this pass by the policies; the event that led to it, and when the next delayed one falls due.
-
-        Delayed events that leave no trace are put back until their time has come.
-        """
-        with self._lock:
-            if self._refusals.get(key, 0) >= MAX_FAILURES:
-                this.action = Action.TERMINATE
-                return None, None
-        if job_phase(this.job) not in _POLICIES_APPLY or not has_policies(this.job):
+    def _decide(self, key: str, this: Pass, vanished: list[Obj]) -> tuple[Happening | None, float | None]:
+        """Set the action of this pass; the event that led to it, and when the next delayed one falls due."""
+        if self._context.refusals.of(key) >= MAX_FAILURES:
+            this.action = Action.TERMINATE
             return None, None
-        now, waits, due = self._context.clock.now(), [], None
-        for happening in [*noticed, *observed(this.job, this.pods)]:
-            choice = choose(this.job, happening)
-            if choice.action is Action.SYNC:
-                continue
-            if happening.at + choice.delay > now:
-                waits.append(happening.at + choice.delay - now)
-                if happening in noticed:
-                    self._put_back(key, [happening])
-            elif this.action is Action.SYNC:
-                this.action = choice.action
-                due = happening
-        if this.action is Action.SYNC:
-            return None, min(waits, default=None)
-        return due, None
+        return decide(this, vanished)
 
     def _act(self, this: Pass, target: Happening | None) -> float | None:
         """Carry out the action of this pass in the phase that the job is in."""
         if this.action is not Action.SYNC:
             said = f" because of {target.event} ({target.pod or target.role or 'the gang'})" if target else ""
             self._events.normal(this.job, "ExecuteAction", f"{this.action}{said} in phase {job_phase(this.job)}")
-        if effect(job_phase(this.job), this.action) is Effect.SYNC:
+        what = effect(job_phase(this.job), this.action)
+        if what is Effect.SYNC:
+            if this.action is not Action.SYNC:
+                this.memory = this.memory.after(this.action, what, target, (), this.job)
             return sync(this)
         if this.action is not Action.SYNC and not this.command_uid:
             this.begin(target)
@@ -229,7 +202,3 @@ class JobController:
             propagation="Foreground",
         )
         return None
-
-
-def _group_phase(group: Obj | None) -> str:
-    return ((group or {}).get("status") or {}).get("phase") or ""
