@@ -38,7 +38,7 @@ def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
         statement = _("%(statement)s.") % {"statement": statement}
     if is_impossible(verdict):
         return statement, _("It can never start as the queue stands.") if _beyond_queue(verdict) else _("It can never start.")
-    if not verdict.get("short"):
+    if not verdict.get("short") or verdict.get("code") == Code.RELEASING:
         return statement, ""
     short = _("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")
     return statement, spaced(short % places)
@@ -292,6 +292,20 @@ def _far_no_domain(verdict: Verdict) -> str:
     )
 
 
+def _releasing(verdict: Verdict) -> str:
+    return (
+        _("Waits for %(asked)s that others are releasing")
+        if verdict.get("asked")
+        else _("Waits for room that others are releasing")
+    )
+
+
+def _far_releasing(verdict: Verdict) -> str:
+    if verdict.get("asked"):
+        return _("Enough is being released: %(asked)s. It starts when the pods there have stopped.")
+    return _("Enough is being released. It starts when the pods there have stopped.")
+
+
 _Form = Callable[[Verdict], str]
 _SHORT: dict[str, _Form] = {
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
@@ -311,7 +325,7 @@ _SHORT: dict[str, _Form] = {
     Code.NODES_REFUSED: _refused,
     Code.NODES_NONE: lambda v: _("There is no node"),
     Code.POD_TOO_LARGE: _too_large,
-    Code.RELEASING: lambda v: _("Waits for %(asked)s that others are releasing"),
+    Code.RELEASING: _releasing,
     Code.GATED: lambda v: _("Its pods carry scheduling gates"),
     Code.TOPOLOGY_NO_DOMAIN: _no_domain,
     Code.TOPOLOGY_OUTSIDE: lambda v: _("Its pods run in %(domain)s, above the allowed tier %(tier)s"),
@@ -325,7 +339,7 @@ _LONG: dict[str, _Form] = {
     Code.GANG_INCOMPLETE: _needs_nodes,
     Code.NODES_INSUFFICIENT: _needs_nodes,
     Code.POD_TOO_LARGE: _far_too_large,
-    Code.RELEASING: lambda v: _("Enough is being released: %(asked)s. It starts when the pods there have stopped."),
+    Code.RELEASING: _far_releasing,
     Code.TOPOLOGY_NO_DOMAIN: _far_no_domain,
     Code.TOPOLOGY_OUTSIDE: lambda v: _(
         "Its running pods are as far apart as %(domain)s reaches, above the allowed tier %(tier)s; the others may go nowhere."

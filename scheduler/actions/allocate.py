@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from scheduler.actions.filling import Filler, Target, Tasks
 from scheduler.actions.planning import Planner
+from scheduler.actions.redeeming import nomination, redeem
 from scheduler.conf import Arguments
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.heap import Heap
@@ -107,15 +108,21 @@ class _Allocation:
 
     def _turn(self, job: JobInfo, queue: QueueInfo) -> bool:
         """Place tasks until the job is ready; whether it was, and has more to place."""
-        statement, places = Statement(self.ssn), self.ssn.places
+        places, tasks = self.ssn.places, self.tasks[job.uid]
         part = job.parts.sub_jobs.get(job.uid) if job.parts is not None else None
-        before = places.of_sub.get(job.uid)
-        if self.filler.fill(statement, Target(job, queue, part), self.tasks[job.uid]) or self.ssn.job_ready(job):
+        before, target = places.of_sub.get(job.uid), Target(job, queue, part)
+        statement = redeem(self.ssn, target, tasks) if nomination(self.ssn, tasks) is not None else None
+        if statement is not None:
+            tasks.clear()
+        else:
+            statement = Statement(self.ssn)
+            self.filler.fill(statement, target, tasks)
+        if self.ssn.job_ready(job):
             statement.commit()
             self.ssn.verdicts.pop(job.uid, None)
             if job.uid in self.filler.why:
                 self.ssn.leftovers[job.uid] = self.filler.why[job.uid]
-            return bool(self.tasks[job.uid])
+            return bool(tasks)
         placed = job.ready_count() + job.waiting_count() + job.pending_best_effort()
         keeps = self.ssn.job_pipelined(job)
         self.ssn.refuse(job, refusals.of_gang(job, placed, self.filler.why.get(job.uid), releasing=keeps))

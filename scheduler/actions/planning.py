@@ -13,6 +13,7 @@ from math import inf
 import numpy as np
 
 from scheduler.actions.filling import Filler, Target, Tasks
+from scheduler.actions.redeeming import forget, nomination, redeem
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.heap import Heap
 from scheduler.framework.session import Session
@@ -79,11 +80,18 @@ class Planner:
     # -- gangs ---------------------------------------------------------------------------------------------------------
 
     def _plan_job(self, job: JobInfo, queue: QueueInfo) -> _Plan | None:
-        """The best plan of the first row that has one. Domains are tried in the order of what they promise at most.
+        """The plan that an eviction made room for; else the best of the first row that has one.
 
-        A domain that promises no more than the best plan so far cannot beat it, and is not tried.
+        Domains are tried in the order of what they promise at most: one that promises no more than the best plan so far
+        cannot beat it, and is not tried.
         """
         self._hopeless.clear()
+        nominated = self._nominated(job)
+        if nominated is not None:
+            plan = self._try_job(job, queue, nominated)
+            if plan is not None:
+                return plan
+            forget(task for tasks in self._queued[job.uid].values() for task in tasks)
         for row in self._ssn.parts.domains_for_job(job, self._ssn.places.tree.top):
             promises = self._promises(job, row)
             best: tuple[float, int, _Plan] | None = None
@@ -96,6 +104,18 @@ class Planner:
             if best is not None:
                 return best[2]
         return None
+
+    def _nominated(self, job: JobInfo) -> Domain | None:
+        """The domain around all nominations of a gang's parts, and what the gang holds, if it may be that wide."""
+        tree, limit = self._ssn.places.tree, self._ssn.places.job_limit(job)
+        parts = [nomination(self._ssn, tasks) for tasks in self._queued[job.uid].values() if tasks]
+        around: Domain | None = None
+        for domain in parts:
+            around = tree.common(around, domain)
+        if around is None:
+            return None
+        around = tree.common(around, self._ssn.places.of_job.get(job.uid))
+        return around if around is not None and (limit is None or around.tier <= limit) else None
 
     def _promises(self, job: JobInfo, row: list[Domain]) -> list[float]:
         """The most that a plan in each domain can score: the best below it, for a gang of one part that runs nowhere yet."""
@@ -145,6 +165,9 @@ class Planner:
         ssn = self._ssn
         assert target.part is not None
         assert target.within is not None
+        redeemed = self._redeem(target, tasks)
+        if redeemed is not None:
+            return redeemed
         for row in ssn.parts.domains_for_sub_job(target.part, target.within):
             left = [domain for domain in row if not (first and (target.uid, domain.number) in self._hopeless)]
             while left:
@@ -159,6 +182,24 @@ class Planner:
                 if first:
                     self._hopeless.add((target.uid, domain.number))
         return None
+
+    def _redeem(self, target: Target, tasks: Tasks) -> _Plan | None:
+        """The plan by which a part takes the places that were made for it, inside the domain where its gang is tried."""
+        ssn, part, within = self._ssn, target.part, target.within
+        domain, limit = nomination(ssn, tasks), None if part is None else ssn.places.sub_limit(part)
+        if domain is None or part is None or within is None or not within.mask[domain.rows].all():
+            return None
+        place = ssn.places.tree.common(ssn.places.of_sub.get(part.uid), domain)
+        if place is None or (limit is not None and place.tier > limit):
+            return None
+        before = ssn.places.of_sub.get(part.uid)
+        statement = redeem(ssn, replace(target, within=domain), tasks)
+        if statement is None:
+            return None
+        found = _Plan(place, 0.0, statement.saved(), {part.uid: Tasks()}, {})
+        statement.discard()
+        ssn.places.put(part, before)
+        return found
 
     def _try_part(self, target: Target, domain: Domain, tasks: Tasks) -> _Plan | None:
         ssn, part = self._ssn, target.part

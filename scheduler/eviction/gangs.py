@@ -53,6 +53,8 @@ class GangTaker:
         if self._job.parts is None:
             return [(None, waiting)] if waiting else []
         subs = sorted(self._job.parts.sub_jobs.values(), key=self._ssn.parts.key)
+        required = self._ssn.parts.required(subs, self._job)
+        subs.sort(key=lambda sub: sub.uid not in required)
         found: list[Part] = [(sub, [task for task in waiting if task.sub is sub]) for sub in subs]
         found = [part for part in found if part[1]]
         return found[:1] if self._was_ready else found

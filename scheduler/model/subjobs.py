@@ -67,7 +67,6 @@ class SubJob:
     min_available: int = 1
     match_index: int = 0
     topology: Topology | None = None
-    nominated: str = ""
     tasks: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
     counts: list[int] = field(default_factory=lambda: [0] * len(TaskStatus), repr=False)
     best_effort: int = 0
