@@ -1,4 +1,4 @@
-"""Admission of what belongs to the cluster itself: Node, HyperNode, Numatopology, ConfigMap, and what may change in a Pod.
+"""Admission of what belongs to the cluster itself: Node, HyperNode, Numatopology, and what may change in a Pod.
 
 The shapes are as far as Basalt reads these kinds; everything else in them passes.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from cluster import configuration, networking
 from cluster.admission import Request, Rules
 from cluster.cpus import LARGEST, format_cpus, parse_cpus
 from cluster.errors import FieldError
-from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
+from cluster.kinds import HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
 from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY
 from cluster.pointers import pointer
 from cluster.port import Obj
@@ -55,12 +56,6 @@ class _Node(Shape):
     metadata: Meta
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
-
-
-class _ConfigMap(Shape):
-    metadata: Meta
-    data: Texts | None = None
-    binaryData: Texts | None = None
 
 
 class _Exact(Shape):
@@ -231,14 +226,6 @@ class NumatopologyRules(_Plain):
             faults.add(where, f"{format_cpus(unknown)} are not in /spec/cpuDetail")
 
 
-class ConfigMapRules(_Plain):
-    """ConfigMaps: text to text."""
-
-    def check(self, request: Request) -> list[FieldError]:
-        """Shapes."""
-        return check_shape(_ConfigMap, request.obj)
-
-
 class PodChangeRules(_Plain):
     """Which GPUs a pod holds, in figures; and what may change in a pod's spec once it is there, as in Kubernetes: little."""
 
@@ -282,6 +269,7 @@ RULES: dict[Kind, Rules] = {
     NODE: NodeRules(),
     HYPER_NODE: HyperNodeRules(),
     NUMATOPOLOGY: NumatopologyRules(),
-    CONFIG_MAP: ConfigMapRules(),
+    **configuration.RULES,
+    **networking.RULES,
     POD: PodChangeRules(),
 }

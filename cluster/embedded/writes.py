@@ -19,6 +19,7 @@ from cluster.embedded.deletion import Deletion
 from cluster.embedded.journal import Journal
 from cluster.embedded.memory import Change, Memory, key_of
 from cluster.embedded.metadata import SYSTEM_FIELDS, metadata_faults, user_metadata
+from cluster.embedded.secrets import fold_texts
 from cluster.errors import AlreadyExists, BadRequest, Conflict, FieldError, Forbidden, Invalid, NotFound
 from cluster.kinds import NAMESPACE, NODE, POD, Kind
 from cluster.objects import is_deleting, now_stamp
@@ -60,6 +61,7 @@ class Writes:
         if metadata.get("resourceVersion"):
             raise BadRequest("resourceVersion must not be set on an object to be created")
         metadata = new["metadata"] = user_metadata(metadata)
+        fold_texts(kind, new)
         if kind.namespaced:
             metadata.setdefault("namespace", "default")
         self._generate_name(kind, metadata)
@@ -96,6 +98,7 @@ class Writes:
             new.pop("status", None)
             if "status" in old:
                 new["status"] = old["status"]
+        fold_texts(kind, new)
         if new == old:
             return old
         new = self.admit("UPDATE", kind, new, old)
@@ -118,6 +121,7 @@ class Writes:
             name = f"{namespace}/{name}"
         if said != name:
             raise BadRequest(f"the object to apply names itself {said!r}, and was sent for {name!r}")
+        fold_texts(kind, body)
         old = self._memory.find(kind, key_of(body))
         new = private(patches.apply(old, body, manager))
         return self.create(kind, new, dry_run=dry_run) if old is None else self.update(kind, old, new, dry_run=dry_run)

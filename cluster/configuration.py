@@ -1,0 +1,114 @@
+"""Admission of what pods are configured by: ConfigMaps and Secrets. What a fault says of a Secret never repeats a value."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from cluster.admission import Request, Rules
+from cluster.errors import FieldError
+from cluster.kinds import CONFIG_MAP, SECRET, Kind
+from cluster.pointers import pointer
+from cluster.port import Obj
+from cluster.validation import Faults, Meta, Shape, check_shape
+
+MOST_BYTES = 1_048_576
+"""What the data of one object may take."""
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_KEY_ADVICE = "use at most 253 letters, digits, '-', '_' and '.'"
+
+
+class _Held(Shape):
+    metadata: Meta
+    immutable: bool | None = None
+
+
+class ConfigurationRules:
+    """Keys that are file names, values that are what they say, not too much of them, and what is immutable stays.
+
+    `texts` and `encoded` are the fields that hold plain text, and base64.
+    """
+
+    def __init__(self, texts: tuple[str, ...], encoded: tuple[str, ...]) -> None:
+        self._texts, self._encoded = texts, encoded
+
+    def default(self, request: Request) -> None:
+        """A Secret without a type holds what its maker pleases."""
+        if request.kind == SECRET and not request.obj.get("type"):
+            request.obj["type"] = "Opaque"
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault of what is to be kept."""
+        if request.operation == "DELETE":
+            return []
+        obj, faults = request.obj, Faults(check_shape(_Held, request.obj))
+        if request.kind == SECRET and not isinstance(obj.get("type"), str):
+            faults.add("/type", "must be text", "type")
+        total, seen = 0, set[str]()
+        for field in (*self._texts, *self._encoded):
+            for key, size, fault in self._values(obj, field):
+                if fault is not None:
+                    faults.add(fault.pointer, fault.message, fault.code)
+                elif key in seen:
+                    faults.add(pointer(field, key), f"the key {key!r} is used twice: give each value its own", "duplicate")
+                seen.add(key)
+                total += size
+        if total > MOST_BYTES:
+            where = f"/{(*self._texts, *self._encoded)[0]}"
+            faults.add(where, f"the data takes {total} bytes together, and {MOST_BYTES} is the most", "range")
+        if request.old is not None:
+            self._check_change(obj, request.old, faults)
+        return faults
+
+    def _values(self, obj: Obj, field: str) -> Iterator[tuple[str, int, FieldError | None]]:
+        """Of each value in a field its key, its size in bytes, and what is wrong with it."""
+        found = obj.get(field)
+        if found is None:
+            return
+        if not isinstance(found, dict):
+            yield "", 0, FieldError(f"/{field}", "must be a mapping of keys to values", "type")
+            return
+        for key, value in found.items():
+            where = pointer(field, key)
+            if not _KEY.fullmatch(key) or key in (".", "..") or key.startswith(".."):
+                yield key, 0, FieldError(where, f"{key[:60]!r} is no key: {_KEY_ADVICE}, not '..' in front", "format")
+            elif value is None:
+                yield key, 0, None
+            elif not isinstance(value, str):
+                yield key, 0, FieldError(where, f"must be text, not {_named(value)}: put it in quotes", "type")
+            elif field in self._texts:
+                yield key, len(value.encode()), None
+            else:
+                yield _decoded(key, value, where)
+
+    def _check_change(self, obj: Obj, old: Obj, faults: Faults) -> None:
+        if old.get("type") != obj.get("type"):
+            faults.add("/type", "cannot change: delete the object and make another", "immutable")
+        if not old.get("immutable"):
+            return
+        for field in ("immutable", *self._texts, *self._encoded):
+            if (old.get(field) or None) != (obj.get(field) or None):
+                faults.add(f"/{field}", "cannot change: the object is immutable; delete it and make another", "immutable")
+
+
+def _decoded(key: str, value: str, where: str) -> tuple[str, int, FieldError | None]:
+    try:
+        return key, len(base64.b64decode(value, validate=True)), None
+    except (binascii.Error, ValueError):
+        return key, 0, FieldError(where, "must be base64; plain text stands under stringData or, in a ConfigMap, data", "format")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a number" if isinstance(value, int | float) else "a list" if isinstance(value, list) else "a mapping"
+
+
+RULES: dict[Kind, Rules] = {
+    CONFIG_MAP: ConfigurationRules(texts=("data",), encoded=("binaryData",)),
+    SECRET: ConfigurationRules(texts=("stringData",), encoded=("data",)),
+}
