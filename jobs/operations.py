@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster import commands
 from cluster.errors import BadRequest, Conflict, FieldError, Invalid
-from cluster.kinds import JOB
+from cluster.kinds import JOB, Kind
 from cluster.port import Cluster, Obj
 from jobs import keys
 from jobs.choices import JobPhase
@@ -49,10 +49,15 @@ def submit(cluster: Cluster, manifest: Any, *, owner: str = "", dry_run: bool = 
     `owner` is the user name to keep on it. Raises BadRequest when it is no Job manifest, Invalid with every fault,
     AlreadyExists when the name is taken.
     """
-    obj = _prepared(manifest, owner)
+    return submit_kind(cluster, JOB, manifest, owner=owner, dry_run=dry_run)
+
+
+def submit_kind(cluster: Cluster, kind: Kind, manifest: Any, *, owner: str = "", dry_run: bool = False) -> Obj:
+    """The same for an object of any kind that makes jobs: a Job, a JobFlow, a JobTemplate, a CronJob."""
+    obj = prepared(manifest, owner, kind)
     if faults := [FieldError(f"/metadata/{field}", _NOT_YOURS, "forbidden") for field in _OURS if obj["metadata"].get(field)]:
         raise Invalid("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
-    return cluster.create(JOB, obj, field_manager=MANAGER, dry_run=dry_run)
+    return cluster.create(kind, obj, field_manager=MANAGER, dry_run=dry_run)
 
 
 def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
@@ -61,7 +66,7 @@ def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
     What the manifest leaves out counts as it did when the job was made, so that the same manifest again is no change.
     Raises BadRequest, NotFound, Conflict, and Invalid for what may not change.
     """
-    obj = _prepared(manifest, "")
+    obj = prepared(manifest, "")
     default(obj, scheduler_names()[0])
     meta = obj["metadata"]
     current = cluster.get(JOB, meta.get("name", ""), meta["namespace"])
@@ -100,13 +105,13 @@ def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "") -> Non
     cluster.delete(JOB, name, namespace, uid=uid)
 
 
-def _prepared(manifest: Any, owner: str) -> Obj:
-    """A private copy, in a namespace, with the owner that we say and no status."""
+def prepared(manifest: Any, owner: str, kind: Kind = JOB) -> Obj:
+    """A private copy, in a namespace, with the owner that we say and no status. Raises BadRequest."""
     if not isinstance(manifest, dict):
-        raise BadRequest("a Job manifest is a mapping with apiVersion, kind, metadata and spec")
+        raise BadRequest(f"a {kind.kind} manifest is a mapping with apiVersion, kind, metadata and spec")
     wrong = [
         FieldError(f"/{field}", f"must be {right}, not {manifest.get(field)!r}")
-        for field, right in (("apiVersion", JOB.api_version), ("kind", JOB.kind))
+        for field, right in (("apiVersion", kind.api_version), ("kind", kind.kind))
         if manifest.get(field) != right
     ]
     if wrong:

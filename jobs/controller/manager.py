@@ -20,6 +20,9 @@ from jobs.controller.base import Context, Controller
 from jobs.controller.events import EventRecorder
 from jobs.controller.job import JobController
 from jobs.controller.workqueue import WorkQueue
+from jobs.cron.controller import CronController
+from jobs.flows.controller import FlowController
+from jobs.flows.templates import TemplateController
 from jobs.schedulers import scheduler_names
 from queues.controller import QueueController
 
@@ -32,18 +35,23 @@ log = logging.getLogger(__name__)
 
 
 class ControllerManager:
-    """All controllers of jobs, bare pods and queues over one cluster."""
+    """All controllers over one cluster: of jobs, plain pods, queues, flows and cron jobs."""
 
     def __init__(
         self, cluster: Cluster, clock: Clock, *, workers: int = WORKERS, schedulers: Sequence[str] | None = None
     ) -> None:
-        kinds = dict.fromkeys((*JobController.kinds, *BarePodController.kinds, *QueueController.kinds))
-        self.informer = Informer(cluster, tuple(kinds), {**JobController.indexes, **QueueController.indexes})
+        classes = (JobController, BarePodController, QueueController, FlowController, TemplateController, CronController)
+        kinds = dict.fromkeys(kind for each in classes for kind in each.kinds)
+        indexes = {index: function for each in classes for index, function in getattr(each, "indexes", {}).items()}
+        self.informer = Informer(cluster, tuple(kinds), indexes)
         context, events = Context(cluster, self.informer, clock), EventRecorder(cluster, clock)
         controllers: tuple[Controller, ...] = (
             JobController(context, events),
             BarePodController(context, events, schedulers or scheduler_names()),
             QueueController(cluster, self.informer, clock),
+            FlowController(context, events),
+            TemplateController(context),
+            CronController(context, events),
         )
         self._controllers = {controller.name: controller for controller in controllers}
         self._clock, self._workers = clock, workers
