@@ -177,6 +177,10 @@ class JobShape(Shape):
     spec: JobSpec
 
 
+class MetaShape(Shape):
+    metadata: Meta = Meta()
+
+
 class PodShape(Shape):
     metadata: Meta = Meta()
     spec: PodSpec
