@@ -1,17 +1,25 @@
-"""Jobs that wait before they have a gang to schedule: as the controller notes it in the status, and as a verdict."""
+"""Jobs that wait before they have a gang to schedule: as their controller notes it in the status, as a verdict, and in words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
+from cluster.kinds import CONFIG_MAP, SECRET
 from cluster.port import Obj
 from scheduler.framework.explain import Stage
 
 HELD = "basalt.dev/held"
 """In a job's `status.controlledResources`: what keeps it from being prepared, `<plugin>[/<kind>/<name>]`."""
 
-TAKEN, FAILED = "plugin.taken", "plugin.failed"
-"""Codes: an object of the plugin's name is somebody else's; the plugin failed otherwise."""
+VOLUMES = "volumes"
+"""In the place of a plugin: a claim that the job's volumes name."""
+
+TAKEN, FAILED, CLAIM_MISSING = "plugin.taken", "plugin.failed", "claim.missing"
+CODES = (TAKEN, FAILED, CLAIM_MISSING)
+"""An object of the plugin's name is somebody else's; the plugin failed otherwise; there is no claim of that name."""
 
 
 def said(plugin: str, kind: str = "", name: str = "") -> str:
@@ -26,10 +34,36 @@ def verdict(job: Obj | None) -> dict[str, Any] | None:
     if not note or (status.get("state") or {}).get("phase", "Pending") != "Pending":
         return None
     plugin, kind, name = [*note.split("/"), "", ""][:3]
-    return {
-        "stage": str(Stage.DEPENDENCY),
-        "code": TAKEN if kind else FAILED,
-        "plugin": plugin,
-        "object_kind": kind,
-        "object": name,
-    }
+    code = CLAIM_MISSING if plugin == VOLUMES else TAKEN if kind else FAILED
+    return {"stage": str(Stage.DEPENDENCY), "code": code, "plugin": plugin, "kind": kind, "object": name}
+
+
+def is_held(verdict: Mapping[str, Any] | None) -> bool:
+    """Whether a verdict is the controller's, of which the scheduler knows nothing."""
+    return bool(verdict) and verdict.get("code") in CODES  # type: ignore[union-attr]
+
+
+def _so(verdict: Mapping[str, Any]) -> str:
+    """What the job lacks for it."""
+    if verdict.get("kind") == CONFIG_MAP.kind:
+        return _("Its list of hosts cannot be written: %(kind)s %(object)s belongs to somebody else.")
+    if verdict.get("kind") == SECRET.kind:
+        return _("Its keys cannot be kept: %(kind)s %(object)s belongs to somebody else.")
+    return _("Plugin %(plugin)s needs %(kind)s %(object)s, which belongs to somebody else.")
+
+
+Form = Callable[[Mapping[str, Any]], str]
+SHORT: dict[str, Form] = {
+    TAKEN: lambda v: _("%(kind)s %(object)s belongs to somebody else"),
+    FAILED: lambda v: _("Plugin %(plugin)s cannot prepare the job"),
+    CLAIM_MISSING: lambda v: _("Volume claim %(object)s does not exist"),
+}
+LONG: dict[str, Form] = {
+    TAKEN: _so,
+    FAILED: lambda v: _("Plugin %(plugin)s cannot prepare the job; it is tried again, and its events say why."),
+}
+ADVICE: dict[str, Form] = {
+    TAKEN: lambda v: _("Submit the job under another name, or remove %(kind)s %(object)s: it is left alone, and the job waits."),
+    FAILED: lambda v: _("Look at the job's events: the last PluginError says what went wrong."),
+    CLAIM_MISSING: lambda v: _("Make the claim, or submit the job with another."),
+}

@@ -18,7 +18,7 @@ from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.models import Node
 from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
-from jobs import history, keys
+from jobs import held, history, keys
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, Pod, PodGroup, Task
 from queues.projection import count_groups
@@ -275,7 +275,10 @@ def renew(job_uids: Collection[str]) -> set[str]:
     for row in rows:
         found = groups.get(row.uid)
         new: dict[str, Any] = {"group_phase": found.phase if found else ""}
-        if row.verdict is not None and (row.deleted_at or row.phase not in MAY_WAIT):
+        waits = row.deleted_at is None and row.phase in MAY_WAIT
+        if waits and (why := held.verdict(row.manifest)):
+            new |= {"verdict": why, "verdict_stage": why["stage"]}
+        elif row.verdict is not None and (not waits or held.is_held(row.verdict)):
             new |= {"verdict": None, "verdict_stage": ""}
         if any(getattr(row, name) != value for name, value in new.items()):
             for name, value in new.items():

@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 
 from cluster.display import amount, number, quantity, resource_name, short_model, spaced
 from cluster.quantities import is_gpu
+from jobs import held
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]
@@ -197,6 +198,9 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
         "queue": verdict.get("queue", ""),
         "task": verdict.get("task", ""),
         "domain": verdict.get("domain", ""),
+        "plugin": verdict.get("plugin", ""),
+        "kind": verdict.get("kind", ""),
+        "object": verdict.get("object", ""),
         "resource": resource_name(resource),
         "cause": next((cause_label(cause) for cause, _count in _by_count(verdict)), ""),
         "used_bare": _bare(used, resource),
@@ -308,6 +312,7 @@ def _far_releasing(verdict: Verdict) -> str:
 
 _Form = Callable[[Verdict], str]
 _SHORT: dict[str, _Form] = {
+    **held.SHORT,
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
     Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
     Code.QUEUE_CYCLE: lambda v: _("Nothing is scheduled: queue %(queue)s is its own ancestor"),
@@ -331,6 +336,7 @@ _SHORT: dict[str, _Form] = {
     Code.TOPOLOGY_OUTSIDE: lambda v: _("Its pods run in %(domain)s, above the allowed tier %(tier)s"),
 }
 _LONG: dict[str, _Form] = {
+    **held.LONG,
     Code.QUEUE_CAPABILITY: _far_at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
     Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
@@ -346,6 +352,7 @@ _LONG: dict[str, _Form] = {
     ),
 }
 _ADVICE: dict[str, _Form] = {
+    **held.ADVICE,
     Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
     Code.QUEUE_CLOSED: lambda v: _("Submit it to an open queue, or ask an administrator to open %(queue)s."),
     Code.QUEUE_CYCLE: lambda v: _("Ask an administrator to give queue %(queue)s another parent."),

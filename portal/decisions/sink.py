@@ -15,6 +15,7 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 
 from cluster.projection import notify, writing
+from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
 from portal.models import Cycle, Eviction
@@ -169,6 +170,8 @@ def _owners(keys: Any) -> dict[str, str]:
 
 def _judge(job: Job, verdict: Verdict | None) -> bool:
     """Set a job's verdict; whether that changed it. A job that waits for nothing any more keeps none."""
+    if verdict is None and is_held(job.verdict):
+        return False  # its controller says so, and takes it back
     waits = verdict is not None and (job.deleted_at is None and job.phase in MAY_WAIT)
     new = verdict.as_dict() if waits and verdict is not None else None
     if job.verdict == new:

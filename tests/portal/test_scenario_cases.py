@@ -11,9 +11,6 @@ FILE = SHARED / "cases" / "cases.yaml"
 CASES = load(FILE.read_text("utf-8")) if FILE.is_file() else []
 
 NOT_YET = {
-    "s-plugin-foreign-configmap-kept": "the job plugin svc is not built",
-    "s-plugin-mpi-host-list": "the job plugin mpi is not built",
-    "s-flow-terminated-job-ends-flow": "JobFlow is not built",
     "s-portal-job-shows-pod-trouble": "the list and the job's page do not tell a running pod's trouble",
 }
 """Cases that do not pass yet, and why. One that passes fails here until it is struck off."""

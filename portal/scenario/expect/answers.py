@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import translation
 
-from jobs import reasons
+from cluster.kinds import JOB
+from jobs import held, reasons
 from portal.scenario.expect.base import check
 from portal.scenario.world import World
 
@@ -58,8 +59,8 @@ def _occurs(word: str, text: str) -> bool:
 def explain(world: World, job: str) -> str:
     """What the job's page says about why it waits."""
     verdict = world.verdict(job)
-    if verdict is None:
+    found = verdict.as_dict() if verdict else held.verdict(world.find(JOB, job))
+    if found is None:
         return ""
-    found = verdict.as_dict()
     with translation.override("en"):
         return " ".join([f"{reasons.say(found)}.", *filter(None, reasons.headline(found))])
