@@ -6,10 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from cluster.kinds import EVENT, KINDS, POD, POD_GROUP, Kind
+from cluster.kinds import EVENT, JOB, KINDS, POD, POD_GROUP, Kind
 from cluster.objects import labels, name, owner, uid
 from cluster.port import Cluster, Obj, WatchEvent
 from jobs import keys
+from jobs.cron.runs import owning_cron
 
 _VOLATILE = frozenset({"resourceVersion", "managedFields", "generation"})
 _TEXTS = frozenset({
@@ -41,6 +42,7 @@ class History:
         self.bound: set[str] = set()
         self.admitted: set[str] = set()
         self.existed: defaultdict[Kind, set[str]] = defaultdict(set)
+        self.made_by_cron: defaultdict[str, set[str]] = defaultdict(set)
         self.made_at: dict[str, int] = {}
         self.first_pod_at: dict[str, int] = {}
         self.evictions: list[Evicted] = []
@@ -58,6 +60,8 @@ class History:
             self._take_pod(obj, version)
         elif event.kind == POD_GROUP:
             self._take_group(obj)
+        elif event.kind == JOB and (cron := owning_cron(obj)):
+            self.made_by_cron[cron["name"]].add(uid(obj))
         before = self._known.get(uid(obj))
         if gone:
             self._known.pop(uid(obj), None)

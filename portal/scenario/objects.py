@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from cluster.embedded.machines import GPU, make_node, ready_condition
-from cluster.kinds import CONFIG_MAP, HYPER_NODE, JOB, POD, PRIORITY_CLASS, QUEUE
+from cluster.kinds import CONFIG_MAP, CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, JOB_TEMPLATE, POD, PRIORITY_CLASS, QUEUE
 from cluster.port import Obj
 from jobs import keys
 from portal.scenario.errors import NotSupported
@@ -166,6 +166,33 @@ def job(name: str, words: Words, namespace: str = NAMESPACE) -> Obj:
     if "preemptable" in words:
         meta["annotations"] = {keys.PREEMPTABLE: "true" if words["preemptable"] else "false"}
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": meta, "spec": spec}
+
+
+def template(words: Words) -> Obj:
+    """A job template."""
+    made = job(words["name"], words)
+    return {**made, "apiVersion": JOB_TEMPLATE.api_version, "kind": JOB_TEMPLATE.kind}
+
+
+def flow(words: Words) -> Obj:
+    """A flow of jobs."""
+    parts = [
+        {"name": part["name"], **({"dependsOn": {"targets": list(part["dependsOn"])}} if part.get("dependsOn") else {})}
+        for part in words["flows"]
+    ]
+    spec: Obj = {"flows": parts, **({"jobRetainPolicy": words["retain"]} if "retain" in words else {})}
+    meta = {"name": words["name"], "namespace": NAMESPACE}
+    return {"apiVersion": JOB_FLOW.api_version, "kind": JOB_FLOW.kind, "metadata": meta, "spec": spec}
+
+
+def cron(words: Words) -> Obj:
+    """A cron job."""
+    made = job(words["name"], words["job"])
+    notes = made["metadata"].pop("annotations", {})
+    spec: Obj = {"schedule": words["schedule"], "jobTemplate": {"metadata": {"annotations": notes}, "spec": made["spec"]}}
+    if "concurrency" in words:
+        spec["concurrencyPolicy"] = words["concurrency"]
+    return {"apiVersion": CRON_JOB.api_version, "kind": CRON_JOB.kind, "metadata": made["metadata"], "spec": spec}
 
 
 def topology(words: Words) -> Obj:

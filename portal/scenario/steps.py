@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster import objects
-from cluster.kinds import CONFIG_MAP, HYPER_NODE, JOB, NODE, POD, PRIORITY_CLASS, QUEUE
+from cluster.kinds import CONFIG_MAP, CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, PRIORITY_CLASS, QUEUE
 from cluster.port import Obj
 from jobs import operations as jobs
 from jobs.plugins import NEEDS, REGISTRY
@@ -76,7 +76,9 @@ def _hypernodes(world: World, value: Any) -> None:
 
 
 def _templates(world: World, value: Any) -> None:
-    raise NotSupported("templates")
+    for words in value:
+        made = make.template(words)
+        _must(world, words["name"], lambda made=made: jobs.submit_kind(world.cluster, JOB_TEMPLATE, made))
 
 
 def _objects(world: World, value: Any) -> None:
@@ -141,20 +143,28 @@ def submit_pod(world: World, words: dict[str, Any]) -> None:
 
 @step
 def submit_flow(world: World, words: dict[str, Any]) -> None:
-    """Flows of jobs are not built."""
-    raise NotSupported("submit_flow")
+    """A flow of jobs, made from the templates of the setup."""
+    world.ask(words["name"], lambda: jobs.submit_kind(world.cluster, JOB_FLOW, make.flow(words)))
 
 
 @step
 def submit_cron(world: World, words: dict[str, Any]) -> None:
-    """Jobs by schedule are not built."""
-    raise NotSupported("submit_cron")
+    """A job by schedule."""
+    world.ask(words["name"], lambda: jobs.submit_kind(world.cluster, CRON_JOB, make.cron(words)))
 
 
 @step
 def lose(world: World, words: dict[str, Any]) -> None:
-    """Only a cron job's fields can be lost."""
-    raise NotSupported("lose")
+    """A field of a cron job is emptied: one of its status, or of its spec."""
+    name, field = words.get("cron", ""), words.get("field", "")
+    cron = world.find(CRON_JOB, name)
+    if cron is None:
+        raise Failed(f"there is no CronJob {name!r}")
+    inner = field.rpartition(".")[2]
+    if field.startswith("spec.") or (field == inner and inner in cron["spec"]):
+        world.cluster.patch(CRON_JOB, name, make.NAMESPACE, {"spec": {inner: None}})
+    else:
+        world.cluster.patch_status(CRON_JOB, name, make.NAMESPACE, {inner: None})
 
 
 @step
@@ -165,10 +175,9 @@ def finish(world: World, words: dict[str, Any]) -> None:
 
 @step
 def finish_all(world: World, words: dict[str, Any]) -> None:
-    """Every running pod of a job ends."""
-    if "job" not in words:
-        raise NotSupported("finish_all of a flow")
-    for pod in world.running(words["job"]):
+    """Every running pod of a job, or of all jobs of a flow, ends."""
+    names = [words["job"]] if "job" in words else world.jobs_of_flow(words.get("flow", ""))
+    for pod in [pod for name in names for pod in world.running(name)]:
         world.kubelet.end(pod, words["exit"])
 
 

@@ -14,6 +14,7 @@ from cluster.kinds import HYPER_NODE, JOB, NODE, POD, QUEUE
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import ControllerManager
+from jobs.flows.parts import owning_flow
 from jobs.groups import bare_group_name
 from portal.scenario import objects as make
 from portal.scenario.errors import Failed
@@ -153,6 +154,11 @@ class World:
         job, _, task = what.partition(".")
         found = [pod for pod in self.pods(job, task=task) if phase_of(pod) == "Running"]
         return sorted(found, key=_place)
+
+    def jobs_of_flow(self, name: str) -> list[str]:
+        """The names of the jobs that a flow made and that are there."""
+        made = [job for job in self.cluster.list(JOB).items if (owning_flow(job) or {}).get("name") == name]
+        return [objects.name(job) for job in made]
 
     def pod(self, name: str) -> Obj:
         """A pod that a step names."""

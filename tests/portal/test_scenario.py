@@ -44,7 +44,7 @@ def faults(content: str) -> list[str]:
 def test_every_word_of_the_vocabulary_is_played_or_known_to_be_later():
     player = {"check", "repeat", "repeat_steps"} | words.PAGE_WORDS
     assert words.STEPS.keys() - STEPS.keys() <= player
-    assert words.EXPECT.keys() - CHECKS.keys() == {"flow_phase", "flow_jobs", "jobs_of"}
+    assert words.EXPECT.keys() - CHECKS.keys() == set()
     assert STEPS.keys() <= words.STEPS.keys()
     assert Portal is not None
 
@@ -170,13 +170,9 @@ def test_refusals_do_not_stop_a_case_and_are_remembered():
     assert "a: was refused: Job 'a' is invalid" in seen(textwrap.dedent(steps), "- accepted: [a]")
 
 
-def test_what_is_not_built_is_named():
-    assert seen("- submit_flow: {name: f, flows: []}", "- running: {f: 0}") == "not supported yet: submit_flow"
+def test_what_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(CHECKS, "flow_phase")
     assert seen("- settle: true", "- flow_phase: {f: Failed}") == "not supported yet: flow_phase"
-    assert seen("- submit: {job: a, plugins: {mpi: []}, tasks: {w: {replicas: 1}}}", "- running: {a: 1}") in (
-        "not supported yet: job plugin mpi",
-        "",
-    )
 
 
 def test_a_setup_that_is_refused_fails_the_case():
@@ -372,3 +368,44 @@ def test_a_wrong_file_is_told_with_file_and_line_and_nothing_is_played(tmp_path,
     with pytest.raises(CommandError, match="nowhere"):
         call_command("scenario", str(tmp_path / "nowhere"))
     assert capsys.readouterr().out == ""
+
+
+# --- flows and cron jobs ------------------------------------------------------------------------------------------
+
+TEMPLATES = "{nodes: [{name: n1, cpu: 4, memory: 8Gi}], templates: [{name: a, tasks: {w: {replicas: 1, cpu: 1}}}, "
+TEMPLATES += "{name: b, tasks: {w: {replicas: 1, cpu: 1}}}]}"
+
+
+def test_a_flow_is_played_to_its_end():
+    steps = """
+    - submit_flow: {name: f, flows: [{name: a}, {name: b, dependsOn: [a]}], retain: retain}
+    - schedule: until-quiet
+    - check: {flow_phase: {f: Running}, flow_jobs: {f: [f-a]}, not_created: [f-b], running: {f-a: 1}}
+    - finish_all: {flow: f, exit: 0}
+    - schedule: until-quiet
+    - finish_all: {flow: f, exit: 0}
+    - schedule: until-quiet
+    """
+    assert seen(textwrap.dedent(steps), "- {flow_phase: {f: Succeed}, flow_jobs: {f: [f-a, f-b]}}", TEMPLATES) == ""
+
+
+def test_a_flow_may_be_refused():
+    steps = "- submit_flow: {name: f, flows: [{name: nowhere}]}"
+    assert seen(steps, "- {refused: [f], message_names: [nowhere]}", TEMPLATES) == ""
+
+
+def test_a_cron_job_runs_by_the_clock_and_a_lost_field_doubles_nothing():
+    steps = """
+    - submit_cron: {name: c, schedule: '0 * * * *', concurrency: Forbid, job: {tasks: {w: {replicas: 1, cpu: 1}}}}
+    - clock: {to: '01:30'}
+    - check: {jobs_of: {c: 1}}
+    - lose: {cron: c, field: lastScheduleTime}
+    - lose: {cron: c, field: active}
+    - restart_controller: true
+    - settle: true
+    - check: {jobs_of: {c: 1}}
+    - clock: {to: '04:30'}
+    """
+    assert seen(textwrap.dedent(steps), "- jobs_of: {c: 1}", TEMPLATES) == ""
+    allowed = steps.replace("Forbid", "Allow")
+    assert seen(textwrap.dedent(allowed), "- jobs_of: {c: 4}", TEMPLATES) == ""

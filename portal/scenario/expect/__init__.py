@@ -3,7 +3,7 @@
 One module an idea; those about pages are in `portal.scenario.pages`.
 """
 
-from portal.scenario.expect import answers, cards, jobs, places, pods, queues, together
+from portal.scenario.expect import answers, cards, flows, jobs, places, pods, queues, together
 from portal.scenario.expect.base import CHECKS, check, misses
 
-__all__ = ["CHECKS", "answers", "cards", "check", "jobs", "misses", "places", "pods", "queues", "together"]
+__all__ = ["CHECKS", "answers", "cards", "check", "flows", "jobs", "misses", "places", "pods", "queues", "together"]
