@@ -1,0 +1,49 @@
+"""What a cluster has beside nodes, jobs and queues, as a session needs it: volumes, devices, and who selects pods.
+
+The scheduler's cache owns it and feeds it with objects; plugins ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from cluster.kinds import Kind
+from cluster.port import Obj
+from scheduler.dynamic import catalog as devices
+from scheduler.model import services
+from scheduler.model.jobs import TaskInfo
+from scheduler.model.supply import Supply
+from scheduler.volumes import catalog as volumes
+from scheduler.volumes.catalog import is_bound
+
+KINDS: tuple[Kind, ...] = (*volumes.KINDS, *devices.KINDS, *services.KINDS)
+"""In the order in which they are best taken in."""
+
+
+@dataclass(slots=True)
+class Estate:
+    """`tasks` are all tasks of the model by uid."""
+
+    tasks: Mapping[str, TaskInfo] = field(default_factory=dict)
+    storage: volumes.Storage = field(default_factory=volumes.Storage)
+    devices: devices.Devices = field(default_factory=devices.Devices)
+    services: services.Services = field(default_factory=services.Services)
+
+    def appliers(self) -> dict[Kind, Callable[[Obj, bool], None]]:
+        """By kind, how an object (or the news that it is gone) is taken in."""
+        return {
+            kind: partial(part.apply, kind)
+            for kinds, part in ((volumes.KINDS, self.storage), (devices.KINDS, self.devices), (services.KINDS, self.services))
+            for kind in kinds
+        }
+
+    def drop(self, kind: Kind, obj: Obj) -> None:
+        """Forget an object whose new version makes no sense."""
+        self.appliers()[kind](obj, True)
+
+    def is_met(self, supply: Supply) -> bool:
+        """Whether all claims of a supply are bound by now."""
+        claims = [self.storage.claim(choice.claim) for choice in supply.volumes]
+        return all(claim is not None and is_bound(claim) for claim in claims)

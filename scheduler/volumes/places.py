@@ -1,0 +1,262 @@
+"""On which nodes the claims of a pod can be met, as masks over the rows of the node table.
+
+Bound claims keep a pod where their volumes are. Unbound ones that wait for a consumer take, on each node, the smallest
+volume there that fits, smaller claims first; what is left must be made by its class's provisioner for that node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster import objects
+from cluster.port import Obj
+from scheduler.model.resources import Mask
+from scheduler.model.supply import VolumeChoice
+from scheduler.volumes.catalog import (
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    Storage,
+    capacity_of,
+    claim_class,
+    is_bound,
+    modes,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    from scheduler.plugins.kube.columns import Columns
+
+_ZONES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+_RENAMED = ("failure-domain.beta.kubernetes.io/", "topology.kubernetes.io/")
+
+
+@dataclass(slots=True, eq=False)
+class Places:
+    """Answers over the nodes as they are labelled now; what depends on labels alone is kept."""
+
+    storage: Storage
+    columns: Columns
+    _masks: dict[str, Mask] = field(default_factory=dict)
+
+    # -- bound claims ----------------------------------------------------------------------------------------------------
+
+    def reached(self, volume: Obj) -> Mask:
+        """`[rows]`: the nodes from which a volume can be reached, by its node affinity."""
+        required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")
+        if required is None:
+            return self._everywhere()
+        return self._kept(
+            repr(required), lambda: self._any(self.columns.matches(t) for t in required.get("nodeSelectorTerms") or ())
+        )
+
+    def in_zone(self, volume: Obj) -> Mask:
+        """`[rows]`: the nodes in a volume's zones and regions, by its labels; nodes that name none at all are in all."""
+        labels = {key: value for key, value in objects.labels(volume).items() if key in _ZONES}
+        if not labels:
+            return self._everywhere()
+
+        def ask() -> Mask:
+            homeless = ~self._any(self.columns.matches(_has(key)) for key in _ZONES)
+            inside = self._everywhere()
+            for key, value in labels.items():
+                named = key if self.columns.matches(_has(key)).any() else key.replace(*_RENAMED)
+                inside &= self.columns.matches(_in(named, value.split("__")))
+            return homeless | inside
+
+        return self._kept(f"zone {sorted(labels.items())}", ask)
+
+    # -- claims that wait for a consumer -----------------------------------------------------------------------------------
+
+    def waiting(self, claims: Mapping[str, Obj]) -> tuple[Mask, Mask]:
+        """`[rows]`: where all of some unbound claims can be met; and where only what is left there is too little.
+
+        Keys are `namespace/name`.
+        """
+        wanted = [_Want(key, claim, self._offers(key, claim), *self._provision(key, claim)) for key, claim in _by_size(claims)]
+        fits, short = self._everywhere(), np.zeros(len(self.columns), np.bool_)
+        for want in wanted:
+            fits &= want.any_offer | want.made
+            short |= want.short & ~want.any_offer
+        rivals = [want for want in wanted if want.offers]
+        if len(rivals) > 1:
+            for row in np.flatnonzero(fits):
+                taken: set[str] = set()
+                for want in rivals:
+                    if (name := want.first(int(row), taken)) is not None:
+                        taken.add(name)
+                    elif not want.made[row]:
+                        fits[row] = False
+        return fits, short & ~fits
+
+    def choose(self, claims: Mapping[str, Obj], row: int) -> list[VolumeChoice] | None:
+        """How unbound claims are met on a row; None when one cannot be."""
+        taken: set[str] = set()
+        found = []
+        for key, claim in _by_size(claims):
+            promise = self.storage.promises.get(key)
+            if promise is not None:
+                found.append(promise.choice)
+                continue
+            want = _Want(key, claim, self._offers(key, claim), *self._provision(key, claim))
+            if (name := want.first(row, taken)) is not None:
+                taken.add(name)
+                found.append(VolumeChoice(key, volume=name))
+            elif want.made[row]:
+                found.append(VolumeChoice(key, node=self.columns.names[row]))
+            else:
+                return None
+        return found
+
+    def _offers(self, key: str, claim: Obj) -> list[tuple[str, Mask]]:
+        """Volumes that would do for a claim, smallest first, each with the nodes that reach it."""
+        promise = self.storage.promises.get(key)
+        if promise is not None:
+            volume = self.storage.volume(promise.choice.volume) if promise.choice.volume else None
+            return [(promise.choice.volume, self.reached(volume))] if volume is not None else []
+        if objects.annotations(claim).get(SELECTED_NODE):
+            return []
+        named = (claim.get("spec") or {}).get("volumeName")
+        storage = self.storage
+        fitting = [
+            volume
+            for volume in storage.volumes(claim_class(claim))
+            if _would_do(volume, claim, key) and storage.owner_of(objects.name(volume)) in ("", key)
+            and (not named or named == objects.name(volume))
+        ]  # fmt: skip
+        reserved = [volume for volume in fitting if (volume["spec"].get("claimRef"))]
+        return [
+            (objects.name(volume), self.reached(volume)) for volume in [*reserved, *[v for v in fitting if v not in reserved]]
+        ]
+
+    def _provision(self, key: str, claim: Obj) -> tuple[Mask, Mask]:
+        """`[rows]`: where a volume can be made for the claim, and where there is only too little room left for it."""
+        nowhere: Mask = np.zeros(len(self.columns), np.bool_)
+        found, promise = self.storage.storage_class(claim), self.storage.promises.get(key)
+        if promise is not None:
+            return (self._at(promise.choice.node) if promise.choice.node else nowhere), nowhere
+        if found is None or (found.get("provisioner") or NO_PROVISIONER) == NO_PROVISIONER:
+            return nowhere, nowhere
+        if selected := objects.annotations(claim).get(SELECTED_NODE):
+            return self._at(selected), nowhere
+        if (claim.get("spec") or {}).get("volumeName"):
+            return nowhere, nowhere
+        allowed = self._allowed(found)
+        enough = self._has_room(found, size_of(claim))
+        return allowed & enough, allowed & ~enough
+
+    def _allowed(self, storage_class: Obj) -> Mask:
+        terms = storage_class.get("allowedTopologies") or ()
+        if not terms:
+            return self._everywhere()
+
+        def ask() -> Mask:
+            found = []
+            for term in terms:
+                inside = self._everywhere()
+                for each in term.get("matchLabelExpressions") or ():
+                    inside &= self.columns.matches(_in(str(each.get("key")), list(map(str, each.get("values") or ()))))
+                found.append(inside)
+            return self._any(found)
+
+        return self._kept(f"allowed {terms!r}", ask)
+
+    def _has_room(self, storage_class: Obj, size: int) -> Mask:
+        """`[rows]`: where the driver says that it has room for so many bytes; everywhere, for one that says nothing."""
+        if not self.storage.tracks_capacity(str(storage_class["provisioner"])):
+            return self._everywhere()
+        enough = []
+        for each in self.storage.capacities(objects.name(storage_class)):
+            most = each.get("maximumVolumeSize") or each.get("capacity")
+            topology = each.get("nodeTopology")
+            if most is None or topology is None or capacity_of({"spec": {"capacity": {"storage": most}}}) < size:
+                continue
+            enough.append(self._kept(f"segment {topology!r}", lambda topology=topology: self._selected(topology)))
+        return self._any(enough)
+
+    def _selected(self, selector: Mapping[str, Any]) -> Mask:
+        """`[rows]`: nodes whose labels a LabelSelector takes."""
+        pairs = [{"key": key, "operator": "In", "values": [value]} for key, value in (selector.get("matchLabels") or {}).items()]
+        expressions = [*pairs, *(selector.get("matchExpressions") or ())]
+        return self.columns.matches({"matchExpressions": expressions}) if expressions else self._everywhere()
+
+    # -- masks -----------------------------------------------------------------------------------------------------------
+
+    def _everywhere(self) -> Mask:
+        return np.ones(len(self.columns), np.bool_)
+
+    def _at(self, node: str) -> Mask:
+        return np.array([name == node for name in self.columns.names], np.bool_)
+
+    def _any(self, masks: Iterable[Mask]) -> Mask:
+        found: Mask = np.zeros(len(self.columns), np.bool_)
+        for mask in masks:
+            found |= mask
+        return found
+
+    def _kept(self, key: str, ask: Any) -> Mask:
+        found = self._masks.get(key)
+        if found is None:
+            found = self._masks[key] = ask()
+        return found
+
+
+@dataclass(slots=True)
+class _Want:
+    """One unbound claim: volumes that would do, where one can be made, where there is too little room for one."""
+
+    key: str
+    claim: Obj
+    offers: list[tuple[str, Mask]]
+    made: Mask
+    short: Mask
+    any_offer: Mask = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.any_offer = np.zeros(len(self.made), np.bool_)
+        for _, mask in self.offers:
+            self.any_offer = self.any_offer | mask
+
+    def first(self, row: int, taken: set[str]) -> str | None:
+        """The first volume that is to be had on a row."""
+        return next((name for name, mask in self.offers if mask[row] and name not in taken), None)
+
+
+def _by_size(claims: Mapping[str, Obj]) -> Sequence[tuple[str, Obj]]:
+    return sorted(claims.items(), key=lambda each: (size_of(each[1]), each[0]))
+
+
+def _would_do(volume: Obj, claim: Obj, key: str) -> bool:
+    """Whether a volume fits a claim, the node apart; one that is reserved for this very claim, whatever its phase."""
+    spec, asked = volume.get("spec") or {}, claim.get("spec") or {}
+    if objects.is_deleting(volume) or (spec.get("volumeMode") or "Filesystem") != (asked.get("volumeMode") or "Filesystem"):
+        return False
+    if capacity_of(volume) < size_of(claim) or not modes(asked) <= modes(spec):
+        return False
+    owner = spec.get("claimRef")
+    if owner:
+        return f"{owner.get('namespace')}/{owner.get('name')}" == key and owner.get("uid") in (None, "", objects.uid(claim))
+    if ((volume.get("status") or {}).get("phase") or "Available") != "Available":
+        return False
+    return asked.get("selector") is None or objects.matches_selector(asked["selector"], objects.labels(volume))
+
+
+def _in(key: str, values: list[str]) -> Obj:
+    return {"matchExpressions": [{"key": key, "operator": "In", "values": values}]}
+
+
+def _has(key: str) -> Obj:
+    return {"matchExpressions": [{"key": key, "operator": "Exists"}]}
+
+
+def unbound(claims: Mapping[str, Obj]) -> dict[str, Obj]:
+    """Those of some claims that have no volume yet."""
+    return {key: claim for key, claim in claims.items() if not is_bound(claim)}
