@@ -87,8 +87,8 @@ class NodeOrder:
             if weights["mostrequested"]:
                 total = _plus(total, weights["mostrequested"], scores.most_requested(need, have))
         if weights["balancedresource"] and (places := self._balanced_places(cls)) is not None:
-            asked = at.listed.take(places, axis=1) + cls.request.take(places)
-            total = _plus(total, weights["balancedresource"], scores.balanced(asked, at.allocatable.take(places, axis=1)))
+            held, have = at.listed.take(places, axis=1), at.allocatable.take(places, axis=1)
+            total = _plus(total, weights["balancedresource"], scores.balanced(held + cls.request.take(places), held, have))
         return np.zeros(len(at.rows), np.int64) if total is None else total
 
     def _balanced_places(self, cls: TaskClass) -> Rows | None:

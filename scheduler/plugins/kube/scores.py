@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "MAX_SCORE", "across", "balanced", "image_locality", "image_name", "least_requested", "most_requested", "normalise",
-    "stretch",
+    "MAX_SCORE", "across", "balance", "balanced", "image_locality", "image_name", "least_requested", "most_requested",
+    "normalise", "stretch",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -49,7 +49,17 @@ def _mean(part: Ints, allocatable: Ints) -> Ints:
     return mean
 
 
-def balanced(requested: Ints, allocatable: Ints) -> Ints:
+def balanced(requested: Ints, before: Ints, allocatable: Ints) -> Ints:
+    """How much better balanced nodes are with the pod than they were `before` it, from 50 to 100; no change is 75.
+
+    So it is since Kubernetes 1.36, whose libraries Volcano uses; before, only the balance with the pod was looked at.
+    """
+    change = MAX_SCORE // 2 + balance(requested, allocatable) - balance(before, allocatable)
+    score: Ints = MAX_SCORE // 2 + change // 2
+    return score
+
+
+def balance(requested: Ints, allocatable: Ints) -> Ints:
     """100 less the standard deviation of the shares taken, in percent; resources that a node lacks are left out."""
     shares = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
     if requested.shape[1] == 2:

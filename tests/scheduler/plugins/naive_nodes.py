@@ -87,11 +87,20 @@ def _balance(task: Task, node: Node) -> int:
     names = ["cpu", "memory"] + (["nvidia.com/gpu"] if task.request.get("nvidia.com/gpu") else [])
     if not any(task.request.get(name) for name in names):
         return 0
-    shares = [
-        min((node.listed.get(name, 0) + task.request.get(name, 0)) / node.allocatable[name], 1.0)
-        for name in names
-        if node.allocatable.get(name)
-    ]
+    after, before = (
+        _evenness(
+            [
+                min((node.listed.get(name, 0) + times * task.request.get(name, 0)) / node.allocatable[name], 1.0)
+                for name in names
+                if node.allocatable.get(name)
+            ]
+        )
+        for times in (1, 0)
+    )
+    return 50 + (50 + after - before) // 2
+
+
+def _evenness(shares: list[float]) -> int:
     if len(shares) < 2:
         return 100
     if len(shares) == 2:

@@ -42,18 +42,32 @@ def test_a_resource_that_the_node_lacks_is_left_out_of_the_mean() -> None:
 def test_balance_of_two_resources_is_half_their_distance() -> None:
     # shares 1/2 and 1/2 → 100; 1/4 and 1/2 → 1 − 1/8 = 87; 2/1 capped at 1 and 0 → 1 − 1/2 = 50.
     requested, allocatable = amounts((1, 1), (1, 1), (2, 0)), amounts((2, 2), (4, 2), (1, 2))
-    assert scores.balanced(requested, allocatable).tolist() == [100, 87, 50]
+    assert scores.balance(requested, allocatable).tolist() == [100, 87, 50]
 
 
 def test_balance_of_three_resources_is_their_standard_deviation() -> None:
     # shares 1/2, 1/4, 1: mean 7/12, variance ((−1/12)² + (−1/3)² + (5/12)²)/3 = (1 + 16 + 25)/432 = 7/72.
     requested, allocatable = amounts((2, 1, 8)), amounts((4, 4, 8))
-    assert scores.balanced(requested, allocatable).tolist() == [int((1 - sqrt(7 / 72)) * 100)] == [68]
+    assert scores.balance(requested, allocatable).tolist() == [int((1 - sqrt(7 / 72)) * 100)] == [68]
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "score"),
+    [
+        ((1, 1), (0, 0), 75),  # even before and after
+        ((4, 0), (0, 0), 50),  # from even to as uneven as can be
+        ((4, 4), (4, 0), 100),  # the other way round
+        ((2, 1), (1, 1), 68),  # 87 from 100: 50 + 37 // 2
+        ((2, 2), (2, 1), 81),  # 100 from 87: 50 + 63 // 2
+    ],
+)
+def test_a_pod_is_judged_by_what_it_changes(after: tuple[int, int], before: tuple[int, int], score: int) -> None:
+    assert scores.balanced(amounts(after), amounts(before), amounts((4, 4))).tolist() == [score]
 
 
 def test_balance_leaves_out_the_gpu_of_a_node_without_gpus() -> None:
     requested, allocatable = amounts((1, 1, 1), (1, 1, 0)), amounts((4, 2, 0), (4, 0, 0))
-    assert scores.balanced(requested, allocatable).tolist() == [87, 100]
+    assert scores.balance(requested, allocatable).tolist() == [87, 100]
 
 
 def test_normalising_measures_by_the_highest_candidate_and_rounds_down() -> None:
@@ -91,7 +105,7 @@ def test_image_locality_counts_size_by_how_many_nodes_have_it() -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 6), min_size=1, max_size=6))
 def test_scores_of_many_nodes_are_those_of_each_node_alone(rows: list[tuple[int, ...]]) -> None:
     requested, allocatable = amounts(*[row[:3] for row in rows]), amounts(*[row[3:] for row in rows])
-    for score in (scores.least_requested, scores.most_requested, scores.balanced):
+    for score in (scores.least_requested, scores.most_requested, scores.balance):
         together = score(requested, allocatable)
         for i, value in enumerate(together):
             assert score(requested[i : i + 1], allocatable[i : i + 1])[0] == value
