@@ -10,11 +10,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import cProfile
+import os
 import pstats
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from bench.scratch import django_in_scratch, percentile
@@ -41,6 +43,29 @@ def main() -> None:
         if options.pods:
             rows += _large(world, options.pods)
     show("Jobs: pods ask 0.1 CPU and end at once, machines start them at once", [(name, [value]) for name, value in rows], [""])
+
+
+def _processor_times() -> Counter[str]:
+    """Processor seconds of this process's threads by part (where /proc tells)."""
+    times: Counter[str] = Counter()
+    tick = os.sysconf("SC_CLK_TCK")
+    for thread in threading.enumerate():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+            part = thread.name.rstrip("-0123456789")
+            times[{"MainThread": "submitting", "controller": "controllers"}.get(part, part)] += (
+                int(fields[11]) + int(fields[12])
+            ) / tick
+    return times
+
+
+def _shares(before: Counter[str]) -> list[tuple[str, str]]:
+    """A row that says which part used how much processor time since."""
+    spent = _processor_times()
+    spent.subtract(before)
+    return [
+        ("  processor seconds", ", ".join(f"{part} {seconds:.1f}" for part, seconds in spent.most_common(6) if seconds > 0.05))
+    ]
 
 
 class World:
@@ -161,7 +186,7 @@ def _latency(world: World, count: int) -> list[tuple[str, str]]:
 
 def _many(world: World, jobs: int, each: int) -> list[tuple[str, str]]:
     """Very many jobs at once."""
-    passes, busy, before = world.passes, world.busy, Counter(world.rows)
+    passes, busy, before, used = world.passes, world.busy, Counter(world.rows), _processor_times()
     begin = time.perf_counter()
     for number in range(jobs):
         _submit(f"many-{number:05}", each)
@@ -176,7 +201,11 @@ def _many(world: World, jobs: int, each: int) -> list[tuple[str, str]]:
         ("  reconciles a second", f"{(world.passes - passes) / took:,.0f}"),
         ("  reconciles a second of controller processor time", f"{(world.passes - passes) / (world.busy - busy):,.0f}"),
         ("  reconciles a job", f"{(world.passes - passes) / jobs:.1f}"),
-        *((f"  rows written a pod, {name}", f"{(world.rows[name] - before[name]) / pods:.1f}") for name in ("store", "projection")),
+        *(
+            (f"  rows written a pod, {name}", f"{(world.rows[name] - before[name]) / pods:.1f}")
+            for name in ("store", "projection")
+        ),
+        *_shares(used),
     ]
     return [*rows, ("  all deleted", f"{_drop(world):.1f} s")]
 
@@ -185,7 +214,7 @@ def _large(world: World, pods: int) -> list[tuple[str, str]]:
     """One very large gang."""
     from cluster.kinds import POD
 
-    before, begin = Counter(world.rows), time.perf_counter()
+    before, used, begin = Counter(world.rows), _processor_times(), time.perf_counter()
     _submit("large", pods)
     made = world.wait("all pods", lambda: len(world.cluster.list(POD).items) >= pods)
     world.wait("the end of the large job", lambda: world.phases()["Completed"] == 1)
@@ -193,7 +222,11 @@ def _large(world: World, pods: int) -> list[tuple[str, str]]:
     rows = [
         (f"one job of {pods:,} pods: all pods made", f"{made:.1f} s"),
         ("  Completed", f"{took:.1f} s"),
-        *((f"  rows written a pod, {name}", f"{(world.rows[name] - before[name]) / pods:.1f}") for name in ("store", "projection")),
+        *(
+            (f"  rows written a pod, {name}", f"{(world.rows[name] - before[name]) / pods:.1f}")
+            for name in ("store", "projection")
+        ),
+        *_shares(used),
     ]
     shown = _mirrored(pods)
     rows += [(f"  {name}", value) for name, value in _pages(shown)]
@@ -220,7 +253,7 @@ def _pages(uid: str) -> list[tuple[str, str]]:
     paths = {"page": f"/jobs/{uid}/", "page of pods": f"/jobs/{uid}/?tab=pods", "REST": f"/api/v1/jobs/{uid}"}
     found = []
     for name, path in paths.items():
-        median, worst, queries, size = measure(client, path, 5)
+        median, _, queries, size = measure(client, path, 5)
         found.append((f"{name}: median, queries, size", f"{median} ms, {queries}, {size} kB"))
     return found
 

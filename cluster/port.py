@@ -52,11 +52,21 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one write among many; `error` is None when it was done."""
+    """What became of one write among many; `error` is None when it was done, `object` what it left where it left one."""
 
     namespace: str
     name: str
     error: Exception | None = None
+    object: Obj | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """One object to be deleted among many; another one of its name is left alone."""
+
+    namespace: str
+    name: str
+    uid: str
 
 
 class Reader(Protocol):
@@ -126,6 +136,10 @@ class Cluster(Reader, Protocol):
         """
         ...
 
+    def create_many(self, kind: Kind, objects: Sequence[Obj], *, field_manager: str = "") -> list[Outcome]:
+        """Create many; one outcome each, in order, with the object as it was kept. None of them raises."""
+        ...
+
     def replace(self, kind: Kind, obj: Obj, *, field_manager: str = "", dry_run: bool = False) -> Obj:
         """Replace a whole object; its status stays where it is a subresource.
 
@@ -145,6 +159,14 @@ class Cluster(Reader, Protocol):
         dry_run: bool = False,
     ) -> Obj:
         """Patch. A `metadata.resourceVersion` inside a merge patch is a precondition. `apply` creates what is missing."""
+        ...
+
+    def patch_many(self, kind: Kind, patches: Sequence[tuple[Victim, Obj]], *, field_manager: str = "") -> list[Outcome]:
+        """Merge patches into many objects, each only if it has this uid; one outcome each, in order. None of them raises."""
+        ...
+
+    def delete_many(self, kind: Kind, victims: Sequence[Victim]) -> list[Outcome]:
+        """Delete many; one outcome each, in order. None of them raises."""
         ...
 
     def patch_status(

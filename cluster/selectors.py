@@ -22,11 +22,17 @@ _VALUE = re.compile(rf"(?:{_NAME})?")
 _SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
 _PAIR = re.compile(r"(?P<key>[^=!<>\s]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^=!<>\s]*)")
 _EXISTS = re.compile(r"(?P<not>!?)\s*(?P<key>[^=!<>\s]+)")
+_LONGEST_KEY = 253 + 1 + 63
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def is_label_key(text: str) -> bool:
     """`name` or `prefix/name`: name of at most 63 characters, prefix a DNS subdomain of at most 253."""
+    return len(text) <= _LONGEST_KEY and _is_key(text)
+
+
+@lru_cache(maxsize=4096)
+def _is_key(text: str) -> bool:
     match = _KEY.fullmatch(text)
     return match is not None and (match[1] is None or is_dns_subdomain(match[1]))
 

@@ -185,7 +185,7 @@ _LONGEST_KNOWN = 2**16
 
 
 def _is_sound(spec: Any) -> bool:
-    """Whether nothing is wrong with a pod spec by itself. The thousands of pods of a role have the same one: it is looked at once."""
+    """Whether nothing is wrong with a pod spec by itself. The thousands of pods of a role share one, which is looked at once."""
     try:
         text = orjson.dumps(spec)
     except TypeError:

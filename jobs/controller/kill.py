@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cluster import objects
 from cluster.durations import format_duration
-from cluster.errors import ApiError
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import status as statuses
@@ -30,12 +29,7 @@ def kill(this: Pass, target: Happening | None = None) -> bool:
         return False  # there is no such partition: nothing is restarted, nothing counted
     meant = _victims(this, what, target)
     victims, more = meant[:A_PASS], len(meant) > A_PASS
-    for pod in victims:
-        try:
-            this.delete_pod(pod)
-        except ApiError as error:
-            this.events.warning(this.job, "FailedDelete", f"pod {objects.name(pod)}: {error.message}")
-            raise
+    this.tell("FailedDelete", this.delete_pods(victims))
     whole = what is not Effect.KILL_TARGET
     fresh = this.action is not Action.SYNC or bool(victims) or this.group is not None
     if whole:

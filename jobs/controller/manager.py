@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 
 from cluster import objects
@@ -29,6 +30,8 @@ from queues.controller import QueueController
 WORKERS = 3
 COALESCE_SECONDS = 0.02
 """Changes that come within this many wall seconds of each other are worked together."""
+SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
+"""Wall seconds: a key whose passes take longer than the first waits twice as long for changes, at most the second."""
 _RESTART_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
@@ -56,6 +59,7 @@ class ControllerManager:
         self._controllers = {controller.name: controller for controller in controllers}
         self._clock, self._workers = clock, workers
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(clock)
+        self._pauses: dict[tuple[str, str], float] = {}
         self._begun = False
 
     def run(self, stop: threading.Event) -> None:
@@ -120,10 +124,25 @@ class ControllerManager:
             for name, controller in self._controllers.items():
                 try:
                     for key in controller.keys(change):
-                        self._queue.add((name, key))
+                        self._ask((name, key))
                 except Exception:  # an object that makes no sense to one controller must not stop the others
                     log.exception("%s %s means nothing to controller %s", change.kind, objects.key(change.object), name)
         return bool(changes)
+
+    def _ask(self, key: tuple[str, str]) -> None:
+        """Have a key worked: soon; one whose passes take long waits a little, so that many changes make one pass."""
+        if pause := self._pauses.get(key):
+            self._queue.add_after(key, pause)
+        else:
+            self._queue.add(key)
+
+    def _pace(self, key: tuple[str, str], took: float) -> None:
+        """Remember how long a key should wait for more changes, after a pass that took so many wall seconds."""
+        scale = self._clock.real(1.0)
+        if took > SHORT_PASS and scale > 0:
+            self._pauses[key] = min(2 * took, LONGEST_PAUSE) / scale
+        else:
+            self._pauses.pop(key, None)
 
     def _begin(self) -> bool:
         """Once the local copy is complete, let the controllers make what must be there. Whether work may start."""
@@ -145,6 +164,7 @@ class ControllerManager:
     def _handle(self, key: tuple[str, str]) -> None:
         """Work one key; whatever goes wrong with it, the other keys go on."""
         name, item = key
+        begin = time.perf_counter()
         try:
             again = self._controllers[name].reconcile(item)
         except Exception as error:  # noqa: BLE001 - told on the object and in the log, and tried again
@@ -154,6 +174,7 @@ class ControllerManager:
             if again is not None:
                 self._queue.add_after(key, again)
         finally:
+            self._pace(key, time.perf_counter() - begin)
             self._queue.done(key)
 
     def _failed(self, key: tuple[str, str], error: Exception) -> None:

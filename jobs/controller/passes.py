@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster import objects
-from cluster.errors import Conflict, NotFound
+from cluster.errors import AlreadyExists, NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS
-from cluster.port import Obj
+from cluster.port import Obj, Outcome, Victim
 from jobs import keys
 from jobs.controller.base import FIELD_MANAGER, Context
 from jobs.controller.events import EventRecorder
@@ -126,19 +126,52 @@ class Pass:
             resources[keys.MEMORY] = text
         self._patch_status({**(self.job.get("status") or {}), "controlledResources": resources})
 
-    def delete_pod(self, pod: Obj) -> None:
-        """Delete a pod, marked first, so that its going is not taken for an eviction; one that is gone already is fine."""
-        cluster, informer, meta = self.context.cluster, self.context.informer, pod["metadata"]
-        try:
-            if not is_marked(pod):
-                mark = {"metadata": {"annotations": {keys.OUT_OF_SYNC: "true"}}}
-                marked = cluster.patch(POD, meta["name"], meta["namespace"], mark, field_manager=FIELD_MANAGER)
-                if objects.uid(marked) != meta["uid"]:
-                    raise Conflict(f"pod {objects.key(pod)} was replaced while it was to be deleted")
-                informer.observe(POD, marked)
-            cluster.delete(POD, meta["name"], meta["namespace"], uid=meta["uid"])
-        except NotFound:
-            informer.forget(POD, pod)
+    def create_pods(self, pods: list[Obj]) -> tuple[list[Obj], list[tuple[Obj, Exception]]]:
+        """Create pods; those that were made, and those that were refused and why. A name that is taken is passed over: its
+        holder's going brings the job here again."""
+        made, refused = [], []
+        for pod, outcome in zip(pods, self.context.cluster.create_many(POD, pods, field_manager=FIELD_MANAGER), strict=True):
+            if outcome.object is not None:
+                self.context.informer.observe(POD, outcome.object)
+                made.append(outcome.object)
+            elif outcome.error is not None and not isinstance(outcome.error, AlreadyExists):
+                refused.append((pod, outcome.error))
+        return made, refused
+
+    def delete_pods(self, pods: list[Obj]) -> list[tuple[Obj, Exception]]:
+        """Delete pods, marked first, so that their going is not taken for an eviction; those that were refused and why.
+
+        One that cannot be marked is not deleted; one that is gone already is fine.
+        """
+        cluster = self.context.cluster
+        mark = {"metadata": {"annotations": {keys.OUT_OF_SYNC: "true"}}}
+        unmarked = [pod for pod in pods if not is_marked(pod)]
+        outcomes = cluster.patch_many(POD, [(_victim(pod), mark) for pod in unmarked], field_manager=FIELD_MANAGER)
+        refused = self._settle(unmarked, outcomes)
+        kept = {objects.uid(pod) for pod, _ in refused}
+        going = [pod for pod in pods if objects.uid(pod) not in kept]
+        return refused + self._settle(going, cluster.delete_many(POD, [_victim(pod) for pod in going]))
+
+    def _settle(self, pods: list[Obj], outcomes: list[Outcome]) -> list[tuple[Obj, Exception]]:
+        """Take in what became of pods; what was refused. A pod that is gone is what was wanted."""
+        refused = []
+        for pod, outcome in zip(pods, outcomes, strict=True):
+            if outcome.object is not None:
+                self.context.informer.observe(POD, outcome.object)
+            elif isinstance(outcome.error, NotFound):
+                self.context.informer.forget(POD, pod)
+            elif outcome.error is not None:
+                refused.append((pod, outcome.error))
+        return refused
+
+    def tell(self, reason: str, refused: list[tuple[Obj, Exception]]) -> None:
+        """An event about what was refused, if anything was; and then the first refusal is raised, so that it is tried again."""
+        if not refused:
+            return
+        pod, error = refused[0]
+        others = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
+        self.events.warning(self.job, reason, f"pod {objects.name(pod)}{others}: {error}")
+        raise error
 
     def delete_group(self) -> None:
         """Delete the PodGroup, so that the gang must be admitted again."""
@@ -148,3 +181,8 @@ class Pass:
         with contextlib.suppress(NotFound):
             self.context.cluster.delete(POD_GROUP, objects.name(group), objects.namespace(group), uid=objects.uid(group))
         self.context.informer.forget(POD_GROUP, group)
+
+
+def _victim(pod: Obj) -> Victim:
+    meta = pod["metadata"]
+    return Victim(meta["namespace"], meta["name"], meta["uid"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cluster import objects
-from cluster.errors import AlreadyExists, ApiError, NotFound
-from cluster.kinds import CLAIM, POD, POD_GROUP, QUEUE
+from cluster.errors import AlreadyExists, NotFound
+from cluster.kinds import CLAIM, POD_GROUP, QUEUE
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import plugins as hooks
@@ -12,6 +12,7 @@ from jobs.controller import status as statuses
 from jobs.controller.base import A_PASS, FIELD_MANAGER, SOON
 from jobs.controller.passes import Pass
 from jobs.groups import KEPT_UP, build_group, kept_up
+from jobs.held import HELD, VOLUMES, said
 from jobs.lifecycle import Phase, advance
 from jobs.plugins import Plugin, plugins_of
 from jobs.pods import build_pod, claim_name
@@ -62,6 +63,7 @@ def _is_prepared(this: Pass, plugins: list[Plugin]) -> bool:
                 _make_claim(this, name, volume["volumeClaim"])
             else:
                 this.events.warning(this.job, "PVCError", f"there is no claim {name!r}: the job waits for it")
+                this.notes[HELD] = said(VOLUMES, CLAIM.kind, name)
                 complete = False
     return complete
 
@@ -116,43 +118,35 @@ def _tell_why(this: Pass, group: Obj) -> None:
 
 
 def _make_and_unmake(this: Pass, table: PodTable, free: set[str], plugins: list[Plugin]) -> tuple[list[Obj], list[Obj]]:
-    """Create the pods that are missing, so many a pass, and delete those that are too many; both lists."""
-    made, going = [], []
+    """Create the pods that are missing, so many a pass, and delete those that are too many; both lists.
+
+    What is refused of one role keeps no other role's pods from being made.
+    """
+    missing: list[tuple[Obj, int]] = []
+    going: list[Obj] = []
     for task in tasks_of(this.job):
         there = dict(table.role(task["name"]))
         for index in range(int(task.get("replicas") or 0)):
             pod = there.pop(keys.pod_name(objects.name(this.job), task["name"], index), None)
             if pod is None:
-                if task["name"] in free and len(made) < A_PASS and (new := _make_pod(this, task, index, plugins)) is not None:
-                    made.append(new)
+                if task["name"] in free and len(missing) < A_PASS:
+                    missing.append((task, index))
             elif is_marked(pod) and not objects.is_deleting(pod):
                 going.append(pod)
         going.extend(pod for pod in there.values() if not objects.is_deleting(pod))
     going = going[:A_PASS]
+    made, refused = this.create_pods([_built(this, task, index, plugins) for task, index in missing])
+    this.tell("FailedCreate", refused)
     if going:
         this.remember(this.memory.without(going))
-    for pod in going:
-        try:
-            this.delete_pod(pod)
-        except ApiError as error:
-            this.events.warning(this.job, "FailedDelete", f"pod {objects.name(pod)}: {error.message}")
-            raise
+        this.tell("FailedDelete", this.delete_pods(going))
     return made, going
 
 
-def _make_pod(this: Pass, task: Obj, index: int, plugins: list[Plugin]) -> Obj | None:
-    """Create one pod; None when the name is still taken (its holder's going brings the job here again)."""
+def _built(this: Pass, task: Obj, index: int, plugins: list[Plugin]) -> Obj:
     pod = build_pod(this.job, task, index)
     hooks.adapt(this, plugins, pod)
-    try:
-        made = this.context.cluster.create(POD, pod, field_manager=FIELD_MANAGER)
-    except AlreadyExists:
-        return None
-    except ApiError as error:
-        this.events.warning(this.job, "FailedCreate", f"pod {objects.name(pod)}: {error.message}")
-        raise
-    this.context.informer.observe(POD, made)
-    return made
+    return pod
 
 
 def _conclude(this: Pass, going: list[Obj], pods: list[Obj]) -> None:

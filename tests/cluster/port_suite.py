@@ -13,7 +13,7 @@ import pytest
 
 from cluster.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import CONFIG_MAP, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
-from cluster.port import Binding, Cluster, Obj, Watch, WatchEvent
+from cluster.port import Binding, Cluster, Obj, Watch, WatchEvent, Victim
 
 NS = "suite"
 
@@ -511,6 +511,33 @@ class PortSuite:
         assert "namespace" not in made["metadata"]
         with pytest.raises((Invalid, BadRequest)):
             port.create(NODE, {"metadata": {"name": "suite-node-2", "namespace": NS}})
+
+    # --- many at once ---
+
+    def test_many_are_created_and_one_refusal_stops_no_other(self, port: Cluster) -> None:
+        port.create(CONFIG_MAP, config("taken"))
+        outcomes = port.create_many(CONFIG_MAP, [config("one"), config("taken"), config("No Name"), config("two")])
+        assert [(o.object or {}).get("metadata", {}).get("name") for o in outcomes] == ["one", None, None, "two"]
+        assert [type(o.error) for o in outcomes] == [type(None), AlreadyExists, Invalid, type(None)]
+        assert port.get(CONFIG_MAP, "two", NS) == outcomes[3].object
+
+    def test_many_are_patched_each_only_if_it_is_the_one_that_was_meant(self, port: Cluster) -> None:
+        first, second = (port.create(CONFIG_MAP, config(name)) for name in ("first", "second"))
+        victims = [Victim(NS, "first", first["metadata"]["uid"]), Victim(NS, "second", first["metadata"]["uid"])]
+        victims.append(Victim(NS, "missing", "u"))
+        outcomes = port.patch_many(CONFIG_MAP, [(victim, {"data": {"n": "1"}}) for victim in victims])
+        assert [type(o.error) for o in outcomes] == [type(None), Conflict, NotFound]
+        assert outcomes[0].object is not None
+        assert outcomes[0].object["data"] == {"n": "1"}
+        assert port.get(CONFIG_MAP, "second", NS) == second
+
+    def test_many_are_deleted_each_only_if_it_is_the_one_that_was_meant(self, port: Cluster) -> None:
+        first, second = (port.create(CONFIG_MAP, config(name)) for name in ("first", "second"))
+        victims = [Victim(NS, "first", first["metadata"]["uid"]), Victim(NS, "second", first["metadata"]["uid"])]
+        outcomes = port.delete_many(CONFIG_MAP, [*victims, Victim(NS, "missing", "u")])
+        assert [type(o.error) for o in outcomes] == [type(None), Conflict, NotFound]
+        assert [obj["metadata"]["name"] for obj in port.list(CONFIG_MAP, NS).items] == ["second"]
+        assert port.get(CONFIG_MAP, "second", NS) == second
 
     # --- for subclasses ---
 

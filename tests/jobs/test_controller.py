@@ -379,15 +379,14 @@ def test_a_job_that_goes_while_its_pods_are_made_leaves_none(world: World, monke
     monkeypatch.setattr("jobs.controller.sync.A_PASS", 3)
     made = []
 
-    def create(kind, obj, **more):
-        if kind == POD:
-            made.append(obj)
-            if len(made) == 2:
-                world.cluster.delete(JOB, "train", "default")
-        return original(kind, obj, **more)
+    def create_many(kind, pods, **more):
+        if not made:
+            world.cluster.delete(JOB, "train", "default")
+        made.extend(pods)
+        return original(kind, pods, **more)
 
-    original = world.cluster.create
-    monkeypatch.setattr(world.cluster, "create", create)
+    original = world.cluster.create_many
+    monkeypatch.setattr(world.cluster, "create_many", create_many)
     world.submit(job("train", task(replicas=50)))
     world.turn()
     assert len(made) <= 3
@@ -428,18 +427,17 @@ def test_a_restart_half_done_when_the_controllers_die_is_finished(world: World, 
     monkeypatch.setattr("jobs.controller.kill.A_PASS", 3)
     world.started(job("train", task(replicas=10)))
     before = {pod["metadata"]["uid"] for pod in world.pods()}
-    deleted, original = [], world.cluster.delete
+    deleted, original = [], world.cluster.delete_many
 
-    def delete(kind, title, *rest, **more):
-        if kind == POD and len(deleted) == 5:
+    def delete_many(kind, victims):
+        if len(deleted) == 6:
             raise Unavailable("the process is dying")
-        if kind == POD:
-            deleted.append(title)
-        return original(kind, title, *rest, **more)
+        deleted.extend(victims)
+        return original(kind, victims)
 
     act(world.cluster, "default", "train", "restart")
     with monkeypatch.context() as dying:
-        dying.setattr(world.cluster, "delete", delete)
+        dying.setattr(world.cluster, "delete_many", delete_many)
         world.settle()
     world.restart()
     world.turn()

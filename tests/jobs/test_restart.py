@@ -17,7 +17,7 @@ from jobs import operations
 from jobs.lifecycle import FINAL
 from tests.jobs.world import World, job, task
 
-WRITES = ("create", "replace", "patch", "patch_status", "delete")
+WRITES = ("create", "create_many", "replace", "patch", "patch_many", "patch_status", "delete", "delete_many")
 
 
 class Killed(BaseException):
