@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cluster.clock import Clock, SystemClock
@@ -27,6 +28,25 @@ def current() -> Cluster:
 def current_or_none() -> Cluster | None:
     """This process's cluster, None when none was set."""
     return _current
+
+
+_commands: tuple[str, ...] | None = None
+
+
+def run_commands(missing: Sequence[str] | None) -> None:
+    """Say that pods run their commands on this machine, and what they have to do without; None: nothing runs here."""
+    global _commands
+    _commands = None if missing is None else tuple(missing)
+
+
+def runs_commands() -> bool:
+    """Whether pods run their commands on this machine."""
+    return _commands is not None
+
+
+def missing() -> tuple[str, ...]:
+    """What pods have to do without on this machine, in words."""
+    return _commands or ()
 
 
 def now() -> datetime:

@@ -21,6 +21,9 @@ from cluster import machines, runtime
 from cluster.clock import Clock, ScaledClock
 from cluster.embedded import Embedded, open_embedded
 from cluster.embedded.fates import Timing
+from cluster.embedded.kubelet import Kubelet
+from cluster.embedded.processes.kubelet import ProcessKubelet
+from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB, NODE, POD
 from cluster.objects import parse_time
 from cluster.port import Cluster
@@ -131,17 +134,19 @@ def embedded(
     timing: Timing | None = None,
     seed: int = 0,
     prepare: Callable[[], None] | None = None,
+    processes: Callable[[EmbeddedCluster], ProcessKubelet] | None = None,
 ) -> Embedded:
     """The embedded cluster of a folder, in time that runs `speed` times faster and goes on where its objects stopped.
 
-    It becomes this process's cluster, whose machines can be lost on request; `prepare` as in `open_embedded`. Raises
-    `cluster.embedded.lock.StoreLocked`.
+    It becomes this process's cluster; simulated machines can be lost on request. `prepare` and `processes` as in
+    `open_embedded`. Raises `cluster.embedded.lock.StoreLocked`.
     """
     clock = ScaledClock(speed)
-    opened = open_embedded(folder, clock=clock, timing=timing, seed=seed, prepare=prepare)
+    opened = open_embedded(folder, clock=clock, timing=timing, seed=seed, prepare=prepare, processes=processes)
     clock.catch_up(_latest(opened.cluster))
     runtime.use(opened.cluster)
-    machines.simulate(opened.kubelet)
+    if isinstance(opened.kubelet, Kubelet):
+        machines.simulate(opened.kubelet)
     return opened
 
 

@@ -7,6 +7,11 @@ BASALT_HTTPS            1 when people reach the portal over https: cookies becom
 BASALT_SCHEDULER_NAMES  pods of these scheduler names are ours, by commas; the first is the default
 BASALT_LOG              level of the log (default: info)
 BASALT_DEBUG            1 for Django's debug pages
+BASALT_HOST_PATHS       folders of this machine that pods may mount by hostPath, by colons (default: none; runtime process)
+BASALT_POD_PIDS         most processes of a container (default: 1024; runtime process)
+BASALT_LOG_MB           most megabytes that are kept of one attempt of a container (default: 50)
+BASALT_LOGS_KEEP_DAYS   days for which a pod's logs are kept after its end (default: 14)
+BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (default: 2048)
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
 """
@@ -41,6 +46,14 @@ except OSError as unusable:
 def _listed(name: str, default: str) -> list[str]:
     """A setting of several words, by commas; spaces around them do not count."""
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+def _whole(name: str, default: int) -> int:
+    """A setting that is a whole number above 0."""
+    text = os.environ.get(name, str(default))
+    if not text.isdecimal() or int(text) < 1:
+        raise SystemExit(f"{name} is a whole number above 0, not {text!r}.")
+    return int(text)
 
 
 def _secret_key() -> str:
@@ -309,3 +322,10 @@ LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
 BASALT_POLICY = "portal.policy.StaffPolicy"
 BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
+
+# The process runtime and its logs. Paths are by colons, as in PATH.
+BASALT_HOST_PATHS = [path for path in os.environ.get("BASALT_HOST_PATHS", "").split(":") if path.startswith("/")]
+BASALT_POD_PIDS = _whole("BASALT_POD_PIDS", 1024)
+BASALT_LOG_MB = _whole("BASALT_LOG_MB", 50)
+BASALT_LOGS_KEEP_DAYS = _whole("BASALT_LOGS_KEEP_DAYS", 14)
+BASALT_LOGS_KEEP_MB = _whole("BASALT_LOGS_KEEP_MB", 2048)

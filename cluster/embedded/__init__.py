@@ -1,4 +1,4 @@
-"""The cluster inside this process: objects in memory and in a table, watches, and a simulated kubelet."""
+"""The cluster inside this process: objects in memory and in a table, watches, and a kubelet: simulated, or of this machine."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cluster.embedded.fates import Timing
     from cluster.embedded.kubelet import Kubelet
     from cluster.embedded.lock import OwnerLock
+    from cluster.embedded.processes.kubelet import ProcessKubelet
     from cluster.embedded.store import EmbeddedCluster
     from cluster.embedded.table import StoreTable
 
@@ -24,7 +25,7 @@ class Embedded:
     """An open embedded cluster: run `kubelet.run(stop)` in a thread of its own, and `close` at the end."""
 
     cluster: EmbeddedCluster
-    kubelet: Kubelet
+    kubelet: Kubelet | ProcessKubelet
     _table: StoreTable
     _lock: OwnerLock
 
@@ -43,10 +44,12 @@ def open_embedded(
     timing: Timing | None = None,
     seed: int = 0,
     prepare: Callable[[], None] | None = None,
+    processes: Callable[[EmbeddedCluster], ProcessKubelet] | None = None,
 ) -> Embedded:
     """Open the cluster that lives in the store's table, as its only owner; `folder` holds the lock file.
 
-    `prepare` is called as the owner before anything is read: it may bring the tables up to date.
+    `prepare` is called as the owner before anything is read: it may bring the tables up to date. `processes` makes the
+    kubelet that runs pods as processes of this machine; without it they are simulated.
     Objects are read back as they were. Raises `cluster.embedded.lock.StoreLocked` when another process owns it.
     """
     # The table needs Django; the store alone, which scenarios and simulations import, does not.
@@ -63,7 +66,8 @@ def open_embedded(
         table = StoreTable()
         cluster = EmbeddedCluster(table=table, clock=clock or SystemClock(), admission=admission, start=table.load())
         gc.freeze()  # what was read back stays for long: no collection need look at it
-        return Embedded(cluster, Kubelet(cluster, timing=timing, seed=seed), table, lock)
+        kubelet = processes(cluster) if processes else Kubelet(cluster, timing=timing, seed=seed)
+        return Embedded(cluster, kubelet, table, lock)
     except BaseException:
         lock.release()
         raise

@@ -21,10 +21,13 @@ from cluster import machines, runtime
 from cluster.embedded import Embedded, fleets
 from cluster.embedded.fates import INSTANT
 from cluster.embedded.lock import StoreLocked
+from cluster.embedded.processes import machine
+from cluster.embedded.processes.kubelet import ProcessKubelet
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError
 from cluster.kinds import NODE
-from portal import parts, samples
+from cluster.logs import retention
+from portal import parts, processes, samples
 from scheduler import conf
 
 SYNC_SECONDS = 30.0
@@ -37,7 +40,14 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
         parser.add_argument("--port", type=int, default=8000, help="default: 8000; 0 takes a free one")
         parser.add_argument(
-            "--fleet", default="demo", help="machines of an empty cluster: demo, none, or a file of nodes (YAML, CSV)"
+            "--runtime",
+            choices=[processes.SIMULATED, processes.NAME],
+            default=processes.SIMULATED,
+            help="process: pods run their commands on this machine (default: simulated)",
+        )
+        parser.add_argument(
+            "--fleet",
+            help="machines of an empty cluster: demo, none, or a file of nodes (default: demo; this machine for processes)",
         )
         parser.add_argument("--speed", type=_speed, default=1.0, help="the cluster's time runs this many times faster")
         parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
@@ -49,15 +59,23 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of asking stop it in the same, clean way
         with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
-            fleet = _fleet(options["fleet"])
+            is_real = options["runtime"] == processes.NAME
+            if is_real:
+                processes.check(options)
+            fleet = _fleet(options["fleet"], is_real)
             _check_conf(options["conf"])
             listener = stack.enter_context(contextlib.closing(self._listen(options["host"], options["port"])))
             with _data_usable():
                 embedded = stack.enter_context(self._opened(options))
+                self._check_machines(embedded, options["runtime"])
                 self._load_fleet(embedded, fleet)
                 self._first_admin()
+                if isinstance(embedded.kubelet, ProcessKubelet):
+                    self._say_processes(embedded.kubelet)
             found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
             found.runs["kubelet"] = embedded.kubelet.run
+            if isinstance(embedded.kubelet, ProcessKubelet):
+                found.runs["logs"] = retention.keeper(embedded.kubelet.logs, processes.log_bounds())
             self._serve(found, listener, options)
 
     def _serve(self, found: parts.Parts, listener: socket.socket, options: dict[str, Any]) -> None:
@@ -92,7 +110,12 @@ class Command(BaseCommand):
         timing = INSTANT if options["instant"] else None
         try:
             embedded = parts.embedded(
-                settings.DATA_DIR, speed=options["speed"], timing=timing, seed=options["seed"], prepare=_migrate
+                settings.DATA_DIR,
+                speed=options["speed"],
+                timing=timing,
+                seed=options["seed"],
+                prepare=_migrate,
+                processes=processes.kubelet if options["runtime"] == processes.NAME else None,
             )
         except StoreLocked as error:
             raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
@@ -100,9 +123,26 @@ class Command(BaseCommand):
             yield embedded
         finally:
             runtime.use(None)
+            runtime.run_commands(None)
             machines.simulate(None)
             embedded.close()
             connections.close_all()
+
+    def _check_machines(self, embedded: Embedded, wanted: str) -> None:
+        """Machines that were made up do not become real, nor the other way round."""
+        if others := machine.others(embedded.cluster, wanted):
+            raise CommandError(
+                f"The cluster in {settings.DATA_DIR} has machines of the other runtime ({', '.join(others[:3])}). "
+                f"Set BASALT_DATA to another folder for --runtime {wanted}."
+            )
+
+    def _say_processes(self, kubelet: ProcessKubelet) -> None:
+        runtime.run_commands(kubelet.missing)
+        self.stdout.write("Pods run their commands on this machine. Images are not used.")
+        for lack in kubelet.missing:
+            self.stdout.write(f"Missing here: {lack}.")
+        if kubelet.left_over:
+            self.stdout.write(f"Ended {kubelet.left_over} processes that an earlier run left.")
 
     def _first_admin(self) -> None:
         users = get_user_model().objects
@@ -165,8 +205,10 @@ def _data_usable() -> Iterator[None]:
         raise CommandError(f"The data folder {settings.DATA_DIR} cannot be used: {error.strerror or error}.") from None
 
 
-def _fleet(name: str) -> fleets.Fleet | None:
+def _fleet(name: str | None, is_real: bool) -> fleets.Fleet | None:
     """The fleet of an option. A file is tried on a cluster in memory first, so that a bad one leaves nothing behind."""
+    if name is None:
+        return machine.fleet(settings.DATA_DIR) if is_real else fleets.demo()
     if name in ("none", "demo"):
         return fleets.demo() if name == "demo" else None
     try:
@@ -174,7 +216,7 @@ def _fleet(name: str) -> fleets.Fleet | None:
         fleets.load(EmbeddedCluster(), fleet)
     except (OSError, ValueError, ApiError) as error:
         raise CommandError(f"--fleet {name}: {error}") from None
-    return fleet
+    return machine.marked(fleet) if is_real else fleet
 
 
 def _check_conf(path: Path) -> None:
