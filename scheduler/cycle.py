@@ -102,6 +102,7 @@ def _take_back(cache: SchedulerCache, ssn: Session) -> None:
         cache.evict_failed(task.uid)
     for job in ssn.admitted.values():
         job.phase = str((job.sent or job.obj.get("status") or {}).get("phase") or "Pending")
+        job.touch()
 
 
 def _eviction(ssn: Session, task: TaskInfo, cause: Cause) -> EvictionRecord:

@@ -238,6 +238,7 @@ class SchedulerLoop:
         if job is None or job.sent is not status:
             return
         job.sent = None
+        job.touch()
         if not done:
             job.phase = str((job.obj.get("status") or {}).get("phase") or "Pending")
             self._keeper.forget(uid)

@@ -163,6 +163,7 @@ class Offline:
             if write.kind == POD_GROUP:
                 job = self.cache.jobs[f"{write.namespace}/{write.name}"]
                 job.sent = None
+                job.touch()
                 self._modify(POD_GROUP, marked({**job.obj, "status": write.status}, write.annotations))
 
     def _modify(self, kind: Kind, obj: Obj) -> None:

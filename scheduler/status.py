@@ -17,6 +17,7 @@ from cluster.port import Obj
 from scheduler.framework.explain import Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.roster import Roster
 from scheduler.topology.places import ANNOTATION as PLACE
 from scheduler.wording import describe
 
@@ -66,25 +67,37 @@ class StatusKeeper:
 
     def __init__(self) -> None:
         self._told: dict[str, _Told] = {}
+        self._roster: Roster | None = None
+        self._open: dict[str, None] = {}
         self._queues: dict[str, dict[str, int]] = {}
         self._events = 0
 
     def close(self, ssn: Session) -> Writes:
         """What has to be written after a session's actions, its reservations still in place."""
         writes = Writes()
-        for job in ssn.jobs.values():
-            if not self._is_settled(ssn, job):
+        for uid in self._due(ssn):
+            job = ssn.jobs.get(uid)
+            if job is not None:
                 self._job(ssn, job, writes)
-        for uid in list(self._told):
-            if uid not in ssn.jobs:
+            elif uid in self._told:
                 self._stray(ssn, uid, writes)
         for uid, verdict in ssn.verdicts.items():
             if uid not in ssn.jobs and uid not in self._told:
                 self._told[uid] = _Told(verdict=verdict)
+                self._open[uid] = None
                 writes.verdicts[uid] = verdict
         self._evicted(ssn, writes)
         self._queues_allocated(ssn, writes)
+        ssn.roster.heard()
         return writes
+
+    def _due(self, ssn: Session) -> list[str]:
+        """The jobs of which something may have to be said: those that changed, and those that somebody waits for."""
+        if self._roster is not ssn.roster:
+            self._roster = ssn.roster
+            return [*ssn.jobs, *(uid for uid in self._told if uid not in ssn.jobs)]
+        changed = [job.uid for job in ssn.roster.unsaid()]
+        return list(dict.fromkeys([*changed, *self._open, *ssn.verdicts, *ssn.admitted]))
 
     def _evicted(self, ssn: Session, writes: Writes) -> None:
         """An event on every pod that has to give way, and on the pods that get its place the node where they are to have it."""
@@ -104,6 +117,7 @@ class StatusKeeper:
         told = self._told.get(uid)
         if told is not None:
             told.version = -1
+            self._open[uid] = None
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
@@ -114,14 +128,7 @@ class StatusKeeper:
             writes.verdicts[uid] = told.verdict = verdict
         if verdict is None:
             del self._told[uid]
-
-    def _is_settled(self, ssn: Session, job: JobInfo) -> bool:
-        """Whether nothing of a job moved since everything was said of it, as of nearly all jobs that run."""
-        told = self._told.get(job.uid)
-        if told is None or told.version != job.version or told.verdict is not None or job.parts is not None:
-            return False
-        is_same = told.uid == job.obj["metadata"].get("uid")
-        return is_same and job.uid not in ssn.verdicts and job.uid not in ssn.admitted
+            self._open.pop(uid, None)
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())
@@ -136,10 +143,15 @@ class StatusKeeper:
             return
         if verdict != told.verdict:
             writes.verdicts[job.uid], told.verdict, told.at = verdict, verdict, ssn.now
+        if verdict is None:
+            self._open.pop(job.uid, None)
+        else:
+            self._open[job.uid] = None
         told.version = job.version
         before: Any = job.sent if job.sent is not None else job.obj.get("status") or {}
         status = _group_status(ssn, job, verdict, before)
         job.phase = status["phase"]
+        job.touch()
         moved = job.phase != before.get("phase")
         if marks or moved or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
             job.sent = status
@@ -230,22 +242,16 @@ def _held(ssn: Session) -> dict[str, Counter[str]]:
     """What each queue's jobs hold, an inner queue's with all that is below it."""
     inner = {queue.parent for queue in ssn.queues.values()}
     held: dict[str, Counter[str]] = {name: Counter() for name in ssn.queues}
-    for name, queue in ssn.queues.items():
+    for name in ssn.queues:
         share = ssn.queue_shares.get(name)
-        own = share.allocated if share is not None and name not in inner else _allocated(ssn, queue.jobs.values())
+        is_told = share is not None and name not in inner
+        own = share.allocated if share is not None and is_told else ssn.dims.units(ssn.roster.holdings(name).allocated)
         seen: set[str] = set()
         while name in held and name not in seen:
             held[name].update(own)
             seen.add(name)
             name = ssn.queues[name].parent
     return held
-
-
-def _allocated(ssn: Session, jobs: Any) -> dict[str, int]:
-    total = [0] * ssn.dims.width
-    for job in jobs:
-        total = [a + b for a, b in zip(total, job.allocated.tolist(), strict=True)]
-    return ssn.dims.units(total)
 
 
 def _kind_of(verdict: Verdict | None) -> tuple[str, ...]:

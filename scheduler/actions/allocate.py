@@ -19,10 +19,8 @@ from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
 from scheduler.model.jobs import JobInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
+from scheduler.model.roster import SETTLED
 from scheduler.placement import refusals
-
-_SETTLED = ("Running", "Completed")
-"""Phases of gangs that have started: nobody is told any more what they lack."""
 
 
 @action
@@ -57,12 +55,12 @@ class _Allocation:
         found = []
         admits = "enqueue" in self.ssn.conf.actions
         no_nodes = None if len(self.ssn.nodes) else Verdict(Stage.NODE_FIT, Code.NODES_NONE)
-        for job in self.ssn.jobs.values():
+        for job in self.ssn.active():
             if job.phase == "Pending":
                 if admits:
                     continue
                 self.ssn.admit(job)
-            if job.phase in _SETTLED and not job.count(TaskStatus.PENDING):
+            if job.phase in SETTLED and not job.count(TaskStatus.PENDING):
                 continue
             refusal = self.ssn.job_valid(job) or job.impossible or no_nodes
             if refusal is not None:
@@ -84,7 +82,7 @@ class _Allocation:
 
     def _is_news(self, job: JobInfo, refusal: Verdict) -> bool:
         """Whether anybody has to be told: not of a job that ran, nor of one whose pods are just being made."""
-        if job.phase in _SETTLED:
+        if job.phase in SETTLED:
             return False
         return refusal.code is not Code.GANG_TOO_FEW_PODS or not job.is_fresh(self.ssn.now)
 

@@ -26,7 +26,7 @@ class Backfill:
         for statement in list(ssn.statements.values()):
             statement.unpipeline_best_effort()
         waiting: dict[str, list[JobInfo]] = {}
-        for job in ssn.jobs.values():
+        for job in ssn.active():
             if job.phase != "Pending" and job.pending_best_effort() and ssn.job_valid(job) is None:
                 waiting.setdefault(job.queue, []).append(job)
         queues = ssn.turns(ssn.queues[name] for name in waiting)

@@ -26,7 +26,7 @@ class Enqueue:
 
     def execute(self, ssn: Session) -> None:
         waiting: defaultdict[str, list[JobInfo]] = defaultdict(list)
-        for job in ssn.jobs.values():
+        for job in ssn.active():
             if job.phase == "Pending":
                 waiting[job.queue].append(job)
         jobs = {name: Heap(ssn.job_key, members) for name, members in waiting.items()}

@@ -22,6 +22,7 @@ from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota
 from scheduler.model.resources import Dimensions
+from scheduler.model.roster import Roster
 from scheduler.placement.standing import Evaluator
 from scheduler.topology.hypernodes import HyperNodes
 from scheduler.topology.places import Places
@@ -35,7 +36,8 @@ class Session(Registrations):
     `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
-    `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices.
+    `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
+    `roster` says who is in which queue, and what queues hold.
     """
 
     def __init__(
@@ -58,6 +60,8 @@ class Session(Registrations):
         device_configs: Mapping[str, Mapping[str, Any]] | None = None,
         quotas: Mapping[str, Sequence[Quota]] | None = None,
         usage: Mapping[str, tuple[float, float, float]] | None = None,
+        roster: Roster | None = None,
+        places: Places | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
@@ -66,7 +70,8 @@ class Session(Registrations):
         self.namespaces, self.budgets, self.quotas = namespaces or {}, budgets, quotas or {}
         self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
         self.total = nodes.total()
-        self.places = Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
+        self.roster = roster or Roster.of(jobs.values(), queues, dims.width)
+        self.places = places or Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
         self.device_configs = device_configs or {}
         self.usage = usage or {}
         self.queue_shares: dict[str, QueueShare] = {}
@@ -96,6 +101,10 @@ class Session(Registrations):
         self.parts = PartRules(self)
         self.victims = VictimRules(self)
 
+    def active(self) -> list[JobInfo]:
+        """The jobs for which something may be to do: all but those that started and have nothing pending."""
+        return list(self.roster.active.values())
+
     def bind(self, tasks: Sequence[TaskInfo]) -> None:
         """Hand tasks of one job, which have their node, to the binder."""
         self.binds.extend(tasks)
@@ -110,6 +119,7 @@ class Session(Registrations):
     def admit(self, job: JobInfo) -> None:
         """Let a job into its queue: its pods may be made, and ask for nodes."""
         job.phase, job.admitted_at = "Inqueue", self.now
+        job.touch()
         self.verdicts.pop(job.uid, None)
         self.admitted[job.uid] = job
 

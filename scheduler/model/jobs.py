@@ -143,6 +143,7 @@ class JobInfo:
     it into its queue. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     `parts` are the sub-jobs of a gang with sub-group policies or a network topology; None for a plain gang.
+    Whoever sets a field from outside says so by `touch`; `touched` is where (`Roster`), None for a job on its own.
     """
 
     uid: str
@@ -173,20 +174,24 @@ class JobInfo:
     _best_effort: int = 0
     _ready: int = 0
     _gated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
-    _steps: int = 0
-    _kept: tuple[Any, tuple[Ints | None, Ints]] | None = field(default=None, repr=False)
+    touched: dict[JobInfo, None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.allocated = np.zeros(self.width, np.int64)
         self.requested = np.zeros(self.width, np.int64)
 
+    def touch(self) -> None:
+        """Note that something about the job changed: everything that sessions keep of it is looked at again."""
+        if self.touched is not None:
+            self.touched[self] = None
+
     # -- membership and status -------------------------------------------------------------------------------------
 
     def add(self, task: TaskInfo) -> None:
         """Take a task in, counted by its status."""
+        self.touch()
         task.job = self
         self.version += 1
-        self._steps += 1
         self.tasks[task.uid] = task
         self._enter(task, task.status)
         self._book(task.cls, task.status, 1)
@@ -195,13 +200,13 @@ class JobInfo:
 
     def remove(self, task: TaskInfo) -> None:
         """Let a task go; it belongs to no job then."""
+        self.touch()
         if self.parts is not None:
             self.parts.remove(task)
         self._leave(task)
         self._book(task.cls, task.status, -1)
         del self.tasks[task.uid]
         self.version += 1
-        self._steps += 1
         task.job = None
 
     def move(self, tasks: Sequence[TaskInfo], status: TaskStatus) -> None:
@@ -209,7 +214,7 @@ class JobInfo:
         if not tasks:
             return
         cls, old = tasks[0].cls, tasks[0].status
-        self._steps += 1
+        self.touch()
         for task in tasks:
             self._leave(task)
             task.status = status
@@ -351,21 +356,8 @@ class JobInfo:
     def inqueue(self) -> Ints | None:
         """What an admitted job has not placed yet, for proportion and capacity; None when it is charged nothing.
 
-        max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask. Only to read:
-        it is kept until one of the job's tasks moves, since every session asks it of every job.
+        max(minResources − allocated, 0) on the dimensions that minResources names, less what gated tasks ask.
         """
-        return self._sums()[0]
-
-    def _sums(self) -> tuple[Ints | None, Ints]:
-        """What the job is charged, and what it could give back."""
-        asked = (self._steps, self.version, self.phase, self.width, self.impossible is None)
-        if self._kept is None or self._kept[0] != asked:
-            least = self.min_resources
-            more = positive(self.allocated - least.values) if least is not None else self.allocated.copy()
-            self._kept = asked, (self._charge(), more)
-        return self._kept[1]
-
-    def _charge(self) -> Ints | None:
         if self.min_resources is None or self.impossible is not None or not self._is_charged():
             return None
         lacking = np.where(self.min_resources.present, positive(self.min_resources.values - self.allocated), 0)
@@ -378,8 +370,8 @@ class JobInfo:
         return self.inqueue()
 
     def elastic(self) -> Ints:
-        """What the job holds beyond its minResources; only to read, as `inqueue`."""
-        return self._sums()[1]
+        """What the job holds beyond its minResources."""
+        return self.allocated if self.min_resources is None else positive(self.allocated - self.min_resources.values)
 
     def enqueue_charge(self) -> Ints:
         """minResources less what gated tasks ask: what `JobEnqueued` adds to the running totals."""

@@ -68,6 +68,7 @@ class NodeTable:
         self.index: dict[str, int] = {}
         self.static_version = 0
         self.unsettled = 0
+        self._total: tuple[tuple[int, int], Amounts] | None = None
         self._free_rows = list(range(rows))
         self._log: list[int] = []
         self._log_start = 0
@@ -85,7 +86,13 @@ class NodeTable:
         return np.flatnonzero(self.live)
 
     def total(self) -> Amounts:
-        """Σ allocatable, capped at the largest int64."""
+        """Σ allocatable, capped at the largest int64; only to read."""
+        asked = (self.static_version, self.width)
+        if self._total is None or self._total[0] != asked:
+            self._total = asked, self._sum_up()
+        return self._total[1]
+
+    def _sum_up(self) -> Amounts:
         exact = [sum(column) for column in zip(*self.allocatable[self.live].tolist())] or [0] * self.width
         named: Mask = np.logical_or.reduce(self.named[self.live], axis=0)
         return Amounts(np.array([min(value, 2**63 - 1) for value in exact], np.int64), named)

@@ -7,7 +7,7 @@ node has, one asks more than that node has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,11 @@ import numpy as np
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.model.jobs import JobInfo, TaskClass
 from scheduler.model.nodes import NodeTable
-from scheduler.model.resources import PODS, Dimensions
+from scheduler.model.resources import PODS, Dimensions, Ints
 from scheduler.placement.refusals import resource_name
+
+_CLASSES = 10_000
+"""Classes of which is remembered whether they fit; beyond that they are looked at anew."""
 
 
 class Oversize:
@@ -26,34 +29,54 @@ class Oversize:
     def __init__(self, nodes: NodeTable, dims: Dimensions) -> None:
         self._nodes, self._dims = nodes, dims
         self._version = -1
+        self._offered: Ints = nodes.allocatable[:0]
         self._largest: Any = None
         self._classes: dict[TaskClass, Verdict | None] = {}
 
-    def mark(self, jobs: Iterable[JobInfo], classes: Collection[TaskClass]) -> None:
-        """Set or clear `impossible` on jobs."""
-        self._renew(classes)
-        large = {cls: verdict for cls, verdict in self._classes.items() if verdict is not None}
-        for job in jobs:
-            job.impossible = None
-            if job.ready_count() >= job.min_available:
-                continue  # its gang stands already
-            if job.valid_count() < job.min_available:
-                job.impossible = self._by_minimum(job)
-            elif large:
-                job.impossible = _by_pods(job, large)
+    @property
+    def is_current(self) -> bool:
+        """Whether the nodes are still those by which jobs were marked last."""
+        return self._version == self._nodes.static_version
 
-    def _renew(self, classes: Collection[TaskClass]) -> None:
-        known = self._classes if self._version == self._nodes.static_version else {}
-        if self._version != self._nodes.static_version:
+    def mark(self, jobs: Iterable[JobInfo]) -> None:
+        """Set or clear `impossible` on jobs."""
+        if not self.is_current:
             self._version = self._nodes.static_version
-            live = self._nodes.allocatable[self._nodes.live]
-            self._largest = live.max(axis=0) if len(live) else None
-        self._classes = {cls: known[cls] if cls in known else self._of_class(cls) for cls in classes}
+            self._offered = self._nodes.allocatable[self._nodes.live]
+            self._largest = self._offered.max(axis=0) if len(self._offered) else None
+            self._classes.clear()
+        for job in jobs:
+            found = self._of_job(job)
+            if found != job.impossible:
+                job.impossible = found
+                job.touch()
+
+    def _of_job(self, job: JobInfo) -> Verdict | None:
+        if job.ready_count() >= job.min_available:
+            return None  # its gang stands already
+        if job.valid_count() < job.min_available:
+            return self._by_minimum(job)
+        misfits = [task for task in job.pending() if self._of_known(task.cls) is not None]
+        placeable = job.valid_count() - len(misfits)
+        if not misfits or placeable >= job.min_available:
+            return None
+        verdict, first = self._of_known(misfits[0].cls), misfits[0]
+        assert verdict is not None
+        return replace(
+            verdict, queue=job.queue, task=first.role or first.name, needed=job.min_available, placeable=placeable
+        )  # fmt: skip
+
+    def _of_known(self, cls: TaskClass) -> Verdict | None:
+        if cls not in self._classes:
+            if len(self._classes) > _CLASSES:
+                self._classes.clear()
+            self._classes[cls] = self._of_class(cls)
+        return self._classes[cls]
 
     def _of_class(self, cls: TaskClass) -> Verdict | None:
         if self._largest is None:
             return None
-        asked, offered = cls.request[cls.compared], self._nodes.allocatable[self._nodes.live][:, cls.compared]
+        asked, offered = cls.request[cls.compared], self._offered[:, cls.compared]
         if (offered >= asked).all(axis=1).any():
             return None
         largest = offered.max(axis=0)
@@ -83,15 +106,3 @@ class Oversize:
             short=max(asked - largest, 0),
             nodes=len(self._nodes),
         )
-
-
-def _by_pods(job: JobInfo, large: dict[TaskClass, Verdict]) -> Verdict | None:
-    """A verdict when too few pods are left for the gang without those that are too large."""
-    misfits = [task for task in job.pending() if task.cls in large]
-    placeable = job.valid_count() - len(misfits)
-    if not misfits or placeable >= job.min_available:
-        return None
-    first = misfits[0]
-    return replace(
-        large[first.cls], queue=job.queue, task=first.role or first.name, needed=job.min_available, placeable=placeable
-    )  # fmt: skip

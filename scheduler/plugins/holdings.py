@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -18,39 +17,6 @@ _ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 
 OPEN_ENDED = 1 << 62
 """An amount that limits nothing; sums stop at it, so that absurd amounts do not wrap around."""
-
-
-@dataclass(slots=True)
-class Holdings:
-    """What a queue's jobs hold, ask (held and pending), were admitted for without holding it yet, and could give back."""
-
-    allocated: Ints
-    request: Ints
-    inqueue: Ints
-    elastic: Ints
-
-    @classmethod
-    def of(cls, jobs: Collection[JobInfo], width: int) -> Holdings:
-        """The sums over some jobs."""
-        charged = [job.inqueue() for job in jobs if job.min_resources is not None and job.phase in ("Inqueue", "Running")]
-        return cls(
-            total([job.allocated for job in jobs], width),
-            total([job.requested for job in jobs], width),
-            total([charge for charge in charged if charge is not None], width),
-            total([job.elastic() for job in jobs if job.ready_count()], width),
-        )
-
-    def add(self, other: Holdings) -> None:
-        """Count another queue's in."""
-        self.allocated = self.allocated + other.allocated
-        self.request = self.request + other.request
-        self.inqueue = self.inqueue + other.inqueue
-        self.elastic = self.elastic + other.elastic
-
-
-def total(vectors: Sequence[Ints], width: int) -> Ints:
-    """The sum of some vectors."""
-    return np.array(vectors).sum(axis=0) if vectors else np.zeros(width, np.int64)
 
 
 def guaranteed(queues: Iterable[QueueInfo], width: int) -> Ints:

@@ -37,12 +37,7 @@ class Overcommit:
         # Exact comparison of whole units with a float budget is comparison with its floor.
         budget = np.floor(ssn.total.values * self._factor - ssn.nodes.used.sum(axis=0))
         self._budget = np.clip(budget, -(2.0**62), 2.0**62).astype(np.int64)
-        self._waiting = np.zeros(ssn.dims.width, np.int64)
-        for job in ssn.jobs.values():
-            if job.phase in ("Inqueue", "Running"):
-                charged = job.inqueue_full()
-                if charged is not None:
-                    self._waiting += charged
+        self._waiting = ssn.roster.reserved()
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)
 

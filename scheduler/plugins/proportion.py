@@ -17,7 +17,8 @@ from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import EPSILON, PODS, Floats, Ints, is_empty, less_equal, positive
-from scheduler.plugins.holdings import Holdings, Terms, guaranteed, real_capability
+from scheduler.model.roster import Holdings
+from scheduler.plugins.holdings import Terms, guaranteed, real_capability
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -30,12 +31,10 @@ class _Standing:
     `elastic` is what its jobs hold beyond their minimum, which can be reclaimed.
     """
 
-    def __init__(self, queue: QueueInfo, real: Ints) -> None:
+    def __init__(self, queue: QueueInfo, real: Ints, sums: Holdings) -> None:
         self.queue, self.real = queue, real
-        width = len(real)
-        sums = Holdings.of(queue.jobs.values(), width)
         self.allocated, self.request, self.inqueue, self.elastic = sums.allocated, sums.request, sums.inqueue, sums.elastic
-        self.deserve(np.zeros(width))
+        self.deserve(np.zeros(len(real)))
 
     def deserve(self, deserved: Floats) -> None:
         """Set what the queue deserves. Amounts are whole, so they keep within it as they keep within its floor.
@@ -122,7 +121,9 @@ class Proportion:
         width = ssn.dims.width
         lendable = positive(ssn.total.values - guaranteed(ssn.queues.values(), width))
         busy = sorted((queue for queue in ssn.queues.values() if queue.jobs), key=lambda queue: (queue.creation, queue.name))
-        self._standings = {queue.name: _Standing(queue, real_capability(queue, lendable)) for queue in busy}
+        self._standings = {
+            queue.name: _Standing(queue, real_capability(queue, lendable), ssn.roster.holdings(queue.name)) for queue in busy
+        }
         self._divide(list(self._standings.values()))
         ssn.add_queue_order(self.name, lambda queue: (-queue.priority, self.share(queue)))
         ssn.add_overused(self.name, self.overused)

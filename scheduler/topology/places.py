@@ -26,9 +26,23 @@ class Places:
         self.of_job: dict[str, Domain] = {}
         self.of_sub: dict[str, Domain] = {}
         self.trying: Domain | None = None
+        self._subs: dict[str, list[str]] = {}
+        self.renew(jobs)
+
+    def renew(self, jobs: Iterable[JobInfo]) -> None:
+        """Find some jobs again."""
         for job in jobs:
+            self.of_job.pop(job.uid, None)
+            for sub in self._subs.pop(job.uid, ()):
+                self.of_sub.pop(sub, None)
             if job.parts is not None:
                 self._recover(job)
+
+    def copy(self) -> Places:
+        """The same, to be moved about in one session."""
+        found = Places(self.tree, ())
+        found.of_job, found.of_sub = dict(self.of_job), dict(self.of_sub)
+        return found
 
     # -- limits --------------------------------------------------------------------------------------------------------
 
@@ -94,6 +108,7 @@ class Places:
             rows = _rows(sub.tasks.values())
             if rows and sub.topology is not None:
                 self.of_sub[sub.uid] = self.tree.holding(rows)
+                self._subs.setdefault(job.uid, []).append(sub.uid)
         rows = _rows(job.tasks.values())
         if rows:
             said = self.tree.by_name.get(job.annotations.get(ANNOTATION) or "")

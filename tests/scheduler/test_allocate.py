@@ -207,7 +207,7 @@ def test_what_is_being_released_is_reserved_and_bound_once_it_is_free():
     assert world.verdicts["a"].code is Code.RELEASING
     assert world.verdicts["b"].code is not Code.RELEASING
     assert not world.offline.cache.nodes.pipelined.any()
-    world.offline.cache._drop_pod("pod-old-w-0")
+    world.offline.cache.pods.drop_pod("pod-old-w-0")
     assert world.cycle().started() == {"a": 1}
 
 

@@ -36,7 +36,7 @@ def with_status(obj, phase, node="", deleting=False, gpus=""):
 
 def assume(cache, uid, name):
     task = cache.tasks[uid]
-    cache._move(task, TaskStatus.BINDING)
+    cache.pods.move(task, TaskStatus.BINDING)
     cache.nodes.place([task], [cache.nodes.index[name]])
     return task
 

@@ -48,9 +48,9 @@ class Capacity:
         hierarchical = ssn.is_hierarchical(self.name)
         self._fault = fault_of(ssn.queues) if hierarchical else None
         if self._fault is not None or not hierarchical:
-            self._standings = flat(ssn.queues, ssn.total)
+            self._standings = flat(ssn.queues, ssn.roster, ssn.total)
         else:
-            self._standings = tree(ssn.queues, ssn.dims.width)
+            self._standings = tree(ssn.queues, ssn.roster, ssn.dims.width)
         if hierarchical and self._fault is None:
             ssn.add_queue_order(self.name, Hierarchy(self._path, lambda at: at.order, self._rank))
             ssn.add_victim_queue_order(self.name, lambda theirs, mine: -self._common(theirs, mine))

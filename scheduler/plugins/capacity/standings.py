@@ -15,7 +15,8 @@ from scheduler.framework.record import QueueShare
 from scheduler.model.jobs import JobInfo, TaskClass
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Dimensions, Ints, Mask, positive
-from scheduler.plugins.holdings import OPEN_ENDED, Holdings, guaranteed, limits, real_capability
+from scheduler.model.roster import Holdings, Roster
+from scheduler.plugins.holdings import OPEN_ENDED, guaranteed, limits, real_capability
 
 ROOT = "root"
 _ENDED = frozenset({"Completed"})
@@ -117,7 +118,7 @@ class Standing:
 Standings = dict[str, Standing]
 
 
-def flat(queues: Mapping[str, QueueInfo], total: Amounts) -> Standings:
+def flat(queues: Mapping[str, QueueInfo], roster: Roster, total: Amounts) -> Standings:
     """Every queue by itself: deserved is cut to what the queue may have and raised to its guarantee."""
     width = len(total.values)
     lendable = positive(total.values - guaranteed(queues.values(), width))
@@ -129,11 +130,11 @@ def flat(queues: Mapping[str, QueueInfo], total: Amounts) -> Standings:
     for queue in queues.values():
         real = real_capability(queue, lendable)
         deserved = np.where(known, np.minimum(queue.deserved.values, real), queue.deserved.values)
-        found[queue.name] = _standing(queue, deserved, real, Holdings.of(queue.jobs.values(), width))
+        found[queue.name] = _standing(queue, deserved, real, roster.holdings(queue.name))
     return found
 
 
-def tree(queues: Mapping[str, QueueInfo], width: int) -> Standings:
+def tree(queues: Mapping[str, QueueInfo], roster: Roster, width: int) -> Standings:
     """Queues as nodes below the root. They must be without fault (`fault_of`).
 
     From the root down: a child may have what its parent may have and no sibling is guaranteed, within its own capability;
@@ -141,7 +142,7 @@ def tree(queues: Mapping[str, QueueInfo], width: int) -> Standings:
     """
     found: Standings = {}
     for queue in queues.values():
-        _node(queue, queues, found, width)
+        _node(queue, queues, found, roster, width)
     root = found[ROOT]
     root.real = limits(root.queue.capability)
     capability = {ROOT: root.real}
@@ -156,12 +157,12 @@ def tree(queues: Mapping[str, QueueInfo], width: int) -> Standings:
     return found
 
 
-def _node(queue: QueueInfo, queues: Mapping[str, QueueInfo], found: Standings, width: int) -> Standing:
+def _node(queue: QueueInfo, queues: Mapping[str, QueueInfo], found: Standings, roster: Roster, width: int) -> Standing:
     at = found.get(queue.name)
     if at is None:
-        at = _standing(queue, queue.deserved.values, np.zeros(width, np.int64), Holdings.of(queue.jobs.values(), width))
+        at = _standing(queue, queue.deserved.values, np.zeros(width, np.int64), roster.holdings(queue.name))
         if queue.name != ROOT:
-            parent = _node(queues[queue.parent or ROOT], queues, found, width)
+            parent = _node(queues[queue.parent or ROOT], queues, found, roster, width)
             parent.below.append(at)
             at.above = parent.path
         found[queue.name] = at

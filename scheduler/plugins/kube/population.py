@@ -55,7 +55,7 @@ class Population:
         for row, tasks in enumerate(ssn.nodes.tasks):
             for task in tasks.values():
                 self._put(task, row)
-        for job in ssn.jobs.values():
+        for job in ssn.active():
             for task in job.pending():
                 if task.cls in self._particular:
                     self.kind(task)

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.model.roster import Roster
 from scheduler.plugins.capacity.standings import tree
 from scheduler.plugins.holdings import OPEN_ENDED
 from scheduler.plugins.proportion import water_fill
@@ -183,7 +184,7 @@ def test_capacity_along_a_tree_follows_the_rules(forest: Any) -> None:
         if not written.children(name):
             job = at.job(f"j-{name}", name)
             job.allocated = at.dims.amounts(held).values
-    standings = tree(at.queues, at.dims.width)
+    standings = tree(at.queues, Roster.of(at.jobs.values(), at.queues, at.dims.width), at.dims.width)
     for name, found in standings.items():
         for resource in NAMES:
             place = at.dims.index[resource]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import UNLIMITED, Event, Vote
 from scheduler.model.jobs import TaskStatus
+from scheduler.model.roster import Roster
 from scheduler.plugins.proportion import _Standing, real_capability, water_fill
 from tests.scheduler.plugins.world import GIB, World
 
@@ -140,7 +141,8 @@ def test_rounding_takes_nothing_from_a_queue() -> None:
     at = World()
     at.node("n", cpu=10, memory="1Gi")
     queue = at.queue("q")
-    standing = _Standing(queue, at.dims.amounts({"cpu": 10_000}).values)
+    roster = Roster.of((), at.queues, at.dims.width)
+    standing = _Standing(queue, at.dims.amounts({"cpu": 10_000}).values, roster.holdings("q"))
     standing.deserve(np.array([9_999.9999999, 0.95, 3.5, *[0.0] * (at.dims.width - 3)]))
     assert standing.left[:3] == [10_000, 1, 3]
 

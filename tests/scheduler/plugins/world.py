@@ -60,6 +60,7 @@ class World:
         if queue not in self.queues:
             self.queue(queue)
         needs = more.pop("min_resources", None)
+        more.setdefault("obj", {"metadata": {"name": name, "namespace": "ns"}})
         job = JobInfo(f"ns/{name}", "ns", name, queue, self.dims.width, min_available, creation=float(len(self.jobs)), **more)
         job.min_resources = None if needs is None else self.amounts(needs)
         self.jobs[job.uid] = self.queues[queue].jobs[job.uid] = job

@@ -1,0 +1,243 @@
+"""Watch events become changes of the model, one by one, and the model is opened to sessions.
+
+Only the thread that owns the model calls it, between sessions. A bad object never stops the others: it is set aside
+with its reason (`aside`) and takes no part until it is mended. Binds that were decided are assumed until the watch
+confirms them or they fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from cluster import objects
+from cluster.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    DISRUPTION_BUDGET,
+    HYPER_NODE,
+    NAMESPACE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    RESOURCE_QUOTA,
+    Kind,
+)  # fmt: skip
+from cluster.port import Obj, WatchEvent
+from scheduler.cache.groups import Groups
+from scheduler.cache.pods import Pods
+from scheduler.conf import Configuration
+from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.session import Session
+from scheduler.model import build
+from scheduler.model.devices import DEVICE_CONFIG
+from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
+from scheduler.model.queues import QueueInfo
+from scheduler.model.quotas import Quota, quota
+from scheduler.model.resources import Dimensions
+from scheduler.placement.oversize import Oversize
+from scheduler.prometheus import Usage
+from scheduler.topology.hypernodes import HyperNodes, NetworkTree
+from scheduler.topology.places import Places
+
+KINDS: tuple[Kind, ...] = (
+    CONFIG_MAP, NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA, POD_GROUP, POD,
+)  # fmt: skip
+"""What the scheduler watches; on a list this order needs no second look at anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """An object that makes no sense to the scheduler, and why."""
+
+    kind: str
+    key: str
+    reason: str
+
+
+class SchedulerCache:
+    """The model, kept up to date by events."""
+
+    def __init__(self, scheduler_names: Collection[str] = ("volcano",), choose_gpus: ChooseGpus = lowest_gpus) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.dims = Dimensions()
+        self.nodes = NodeTable(self.dims.width, choose_gpus=choose_gpus)
+        self.groups = Groups(self.dims)
+        self.pods = Pods(self.scheduler_names, self.dims, self.nodes, self.groups, self._fit)
+        self.namespaces: dict[str, Obj] = {}
+        self.claims: dict[str, Obj] = {}
+        self.budgets: dict[str, Obj] = {}
+        self.hyper_nodes = NetworkTree(self.nodes)
+        self.device_configs: dict[str, Obj] = {}
+        self.aside: dict[tuple[str, str], Aside] = {}
+        self.memo: dict[Any, Any] = {}
+        self.usage: Usage = {}
+        self._quotas: dict[str, dict[str, Quota]] = {}
+        self._oversize = Oversize(self.nodes, self.dims)
+        self._places: Places | None = None
+        self._appliers: dict[Kind, Callable[[Obj, bool], None]] = {
+            NODE: self.pods.node,
+            POD: self.pods.pod,
+            POD_GROUP: self.groups.group,
+            QUEUE: self.groups.queue,
+            PRIORITY_CLASS: self.groups.priority_class,
+            NAMESPACE: lambda obj, gone: _keep(self.namespaces, objects.name(obj), obj, gone),
+            CLAIM: lambda obj, gone: _keep(self.claims, objects.key(obj), obj, gone),
+            DISRUPTION_BUDGET: lambda obj, gone: _keep(self.budgets, objects.key(obj), obj, gone),
+            HYPER_NODE: self.hyper_nodes.apply,
+            RESOURCE_QUOTA: self._quota,
+            CONFIG_MAP: self._config_map,
+        }
+
+    @property
+    def jobs(self) -> dict[str, JobInfo]:
+        """PodGroups, and groups that pods name, by `namespace/name`."""
+        return self.groups.jobs
+
+    @property
+    def queues(self) -> dict[str, QueueInfo]:
+        """Queues by name."""
+        return self.groups.queues
+
+    @property
+    def tasks(self) -> dict[str, TaskInfo]:
+        """Pods by uid."""
+        return self.pods.tasks
+
+    @property
+    def classes(self) -> build.Classes:
+        """The classes of those pods."""
+        return self.pods.classes
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def apply(self, event: WatchEvent) -> None:
+        """Take one event in. Never raises for what an object says."""
+        if event.kind is None or event.kind not in self._appliers:
+            return
+        key = (event.kind.kind, objects.key(event.object))
+        try:
+            self._appliers[event.kind](event.object, event.type == "DELETED")
+            self.aside.pop(key, None)
+        except Exception as error:  # noqa: BLE001 - whatever one object says, the others go on
+            reason = str(error) if isinstance(error, ValueError) else f"malformed ({type(error).__name__}: {error})"
+            self.aside[key] = Aside(*key, reason)
+            self._set_aside(event.kind, event.object)
+        self._fit()
+
+    def apply_all(self, events: Iterable[WatchEvent]) -> int:
+        """Take events in, in order; how many there were."""
+        count = 0
+        for event in events:
+            self.apply(event)
+            count += 1
+        return count
+
+    def _set_aside(self, kind: Kind, obj: Obj) -> None:
+        """Take what was known of a bad object out of the model, so that nothing rests on an outdated version of it."""
+        if kind == NODE:
+            self.pods.drop_node(objects.name(obj))
+        elif kind == POD:
+            self.pods.drop_pod(objects.uid(obj))
+        elif kind == POD_GROUP:
+            self.groups.drop_group(objects.key(obj))
+        elif kind == QUEUE:
+            self.groups.drop_queue(objects.name(obj))
+        elif kind == HYPER_NODE:
+            self.hyper_nodes.drop(objects.name(obj))
+
+    def _fit(self) -> None:
+        """Follow a dimension table that grew."""
+        width = self.dims.width
+        if width <= self.nodes.width:
+            return
+        self.nodes.widen(width)
+        for cls in self.classes.known():
+            cls.widen(width)
+        for job in self.jobs.values():
+            job.widen(width)
+        for queue in self.queues.values():
+            queue.widen(width)
+        self.groups.roster.widen(width)
+        self._oversize = Oversize(self.nodes, self.dims)
+        self.memo.clear()
+
+    # -- what was decided ----------------------------------------------------------------------------------------------
+
+    def bind_failed(self, uid: str) -> None:
+        """A bind was refused: the task goes back, unless the watch already said where it is."""
+        self.pods.bind_failed(uid)
+
+    def evict_failed(self, uid: str) -> None:
+        """An eviction was refused: the task has its node again."""
+        self.pods.evict_failed(uid)
+
+    # -- what is kept as it came ---------------------------------------------------------------------------------------
+
+    def _quota(self, obj: Obj, gone: bool) -> None:
+        """Keep a quota; a version that cannot be read takes the place of one that could, and limits nothing."""
+        quotas = self._quotas.setdefault(objects.namespace(obj), {})
+        quotas.pop(objects.name(obj), None)
+        if not gone:
+            quotas[objects.name(obj)] = quota(obj)
+
+    def _config_map(self, obj: Obj, gone: bool) -> None:
+        """Of all ConfigMaps only those about devices matter; what they say is as static as the nodes."""
+        key, about_devices = objects.key(obj), DEVICE_CONFIG in (obj.get("data") or {})
+        if about_devices or key in self.device_configs:
+            _keep(self.device_configs, key, obj, gone or not about_devices)
+            self.nodes.static_version += 1
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    def open_session(self, uid: str, conf: Configuration, *, now: float, random: Random) -> Session:
+        """A session over the live model. Jobs whose queue is unknown stay outside, with a verdict."""
+        roster = self.groups.roster
+        changed = roster.settle()
+        self._oversize.mark(changed if self._oversize.is_current else [*changed, *roster.active.values()])
+        ssn = Session(
+            uid, conf, self.dims, self.nodes, roster.jobs, self.queues, now=now, random=random,
+            classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
+            namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
+            quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
+            device_configs=self.device_configs, usage=self.usage, roster=roster, places=self._found_places(changed),
+        )  # fmt: skip
+        for job in roster.strays.values():
+            ssn.verdicts[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)
+        ssn.open()
+        return ssn
+
+    def _found_places(self, changed: Sequence[JobInfo]) -> Places:
+        """Where gangs with a topology are: found again for those that changed, for all when the network did."""
+        tree, divided = self._network(), self.groups.roster.divided
+        if self._places is None or self._places.tree is not tree:
+            self._places = Places(tree, divided.values())
+            for job in divided.values():
+                job.touch()
+        else:
+            self._places.renew(changed)
+        return self._places.copy()
+
+    def _network(self) -> HyperNodes:
+        """The tree of HyperNodes as of now; what contradicts itself in it is set aside."""
+        if self.hyper_nodes.is_current:
+            return self.hyper_nodes.tree()
+        for name in self.hyper_nodes.aside:
+            self.aside.pop((HYPER_NODE.kind, f"/{name}"), None)
+        tree = self.hyper_nodes.tree()
+        for name, reason in tree.aside.items():
+            found = Aside(HYPER_NODE.kind, f"/{name}", reason)
+            self.aside[found.kind, found.key] = found
+        return tree
+
+
+def _keep(store: dict[str, Obj], key: str, obj: Obj, gone: bool) -> None:
+    if gone:
+        store.pop(key, None)
+    else:
+        store[key] = obj
