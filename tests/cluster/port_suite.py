@@ -13,7 +13,7 @@ import pytest
 
 from cluster.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import CONFIG_MAP, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
-from cluster.port import Binding, Cluster, Obj, Watch, WatchEvent, Victim
+from cluster.port import Binding, Cluster, Obj, Victim, Watch, WatchEvent
 
 NS = "suite"
 
