@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.urls import include, path, re_path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 from knox.views import LoginView, LogoutAllView, LogoutView
 from rest_framework import serializers
@@ -97,15 +97,19 @@ class LogoutAll(LogoutAllView):
     """End all tokens of who asks."""
 
 
+NAMESPACE = OpenApiParameter("namespace", str, description="of what names none; `default` unless it is given")
+
+
 class Apply(APIView):
     """Create or change many objects at once: every document is tried before the first is written."""
 
-    @extend_schema(request=Manifest(many=True), responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(request=Manifest(many=True), responses={200: OpenApiTypes.OBJECT}, parameters=[NAMESPACE])
     def post(self, request: Request) -> Response:
         dry_run = is_dry_run(request)
+        namespace = request.query_params.get("namespace") or "default"
 
         def work() -> Response:
-            results = apply(runtime.current(), request.data, user=request.user, dry_run=dry_run)
+            results = apply(runtime.current(), request.data, user=request.user, dry_run=dry_run, namespace=namespace)
             return Response({"dryRun": dry_run, "results": [result.as_dict() for result in results]})
 
         return work() if dry_run else once(request, work)

@@ -17,9 +17,12 @@ from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid,
 from cluster.kinds import (
     CLAIM,
     CONFIG_MAP,
+    CRON_JOB,
     DISRUPTION_BUDGET,
     HYPER_NODE,
     JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
     KINDS,
     NAMESPACE,
     NETWORK_POLICY,
@@ -48,21 +51,24 @@ MANAGER = "basalt-apply"
 
 ORDER: tuple[Kind, ...] = (
     NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY, RESOURCE_QUOTA, CONFIG_MAP, SECRET, CLAIM, SERVICE,
-    NETWORK_POLICY, DISRUPTION_BUDGET, POD_GROUP, JOB, POD,
+    NETWORK_POLICY, DISRUPTION_BUDGET, POD_GROUP, JOB_TEMPLATE, JOB, JOB_FLOW, CRON_JOB, POD,
 )  # fmt: skip
 """Kinds that can be applied, what others name first."""
 
-LATER = {"CronJob": "cron jobs", "JobFlow": "job flows", "JobTemplate": "job templates", "HyperJob": "jobs over several clusters"}
+LATER = {"HyperJob": "jobs over several clusters"}
 """Kinds of Volcano that are known and not served yet."""
 
-READ_BY_ADMISSION = (NAMESPACE, PRIORITY_CLASS, QUEUE)
+READ_BY_ADMISSION = (NAMESPACE, PRIORITY_CLASS, QUEUE, JOB_TEMPLATE)
+
+OWNED = frozenset({JOB, JOB_FLOW, JOB_TEMPLATE, CRON_JOB})
+"""Kinds that belong to whom made them, who may change them."""
 
 RIGHTS = {
     QUEUE: "queues.change",
     NODE: "nodes.change",
     HYPER_NODE: "nodes.change",
     NUMATOPOLOGY: "nodes.change",
-    **dict.fromkeys((POD_GROUP, JOB, POD, CONFIG_MAP, SECRET, CLAIM, SERVICE), "jobs.submit"),
+    **dict.fromkeys((POD_GROUP, JOB_TEMPLATE, JOB, JOB_FLOW, CRON_JOB, POD, CONFIG_MAP, SECRET, CLAIM, SERVICE), "jobs.submit"),
 }
 """What it takes to create; every other kind, and to change what is there, takes `objects.apply`."""
 
@@ -114,14 +120,18 @@ class Broken(ApiError):
         self.status, self.reason = error.status, error.reason
 
 
-def apply(cluster: Cluster, documents: Sequence[Document], *, user: Any, dry_run: bool = False) -> list[Result]:
+def apply(
+    cluster: Cluster, documents: Sequence[Document], *, user: Any, dry_run: bool = False, namespace: str = "default"
+) -> list[Result]:
     """Apply documents for a user, as far as the policy lets them. Results are in the documents' order.
+
+    `namespace` is that of what names none.
 
     Raises Refused with every fault of every document, and then nothing was written.
     """
     if not documents:
         raise BadRequest("there is nothing to apply: send manifests, as JSON or YAML", [FieldError("", "is empty", "empty")])
-    items = in_order(_recognise(documents))
+    items = in_order(_recognise(documents, namespace))
     trial = _try(cluster, items, user)
     if dry_run:
         return _in_given_order(trial)
@@ -138,12 +148,12 @@ def _in_given_order(results: list[Result]) -> list[Result]:
     return sorted(results, key=lambda result: result.item.document.index)
 
 
-def _recognise(documents: Sequence[Document]) -> list[Item]:
+def _recognise(documents: Sequence[Document], namespace: str) -> list[Item]:
     items, refusals = [], []
     seen: dict[tuple[Kind, str, str], Document] = {}
     for document in documents:
         try:
-            item = _item(document)
+            item = _item(document, namespace)
             key = (item.kind, item.namespace, item.name)
             if item.name and key in seen:
                 other = seen[key].line_of("/metadata/name")
@@ -157,7 +167,7 @@ def _recognise(documents: Sequence[Document]) -> list[Item]:
     return items
 
 
-def _item(document: Document) -> Item:
+def _item(document: Document, namespace: str) -> Item:
     obj = document.obj
     api_version, kind_name = obj.get("apiVersion"), obj.get("kind")
     kind = by_api(api_version, kind_name) if isinstance(api_version, str) and isinstance(kind_name, str) else None
@@ -167,6 +177,8 @@ def _item(document: Document) -> Item:
         raise Invalid("", [FieldError("/metadata", "must be a mapping with the object's name", "required")])
     obj = copy.deepcopy(obj)
     obj.pop("status", None)
+    if kind.namespaced and not obj["metadata"].get("namespace"):
+        obj["metadata"]["namespace"] = namespace
     notes = obj["metadata"].get("annotations")
     if isinstance(notes, dict):
         notes.pop(OWNER, None)  # who owns a job is ours to say
@@ -230,7 +242,7 @@ def _scratch(cluster: Cluster, items: Sequence[Item]) -> EmbeddedCluster:
     held: dict[tuple[Kind, str, str], Obj] = {}
     for kind in READ_BY_ADMISSION:
         for obj in cluster.list(kind).items:
-            held[kind, "", obj["metadata"]["name"]] = obj
+            held[kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]] = obj
     for item in items:
         found = _existing(cluster, item)
         if found is not None:
@@ -251,7 +263,7 @@ def _existing(cluster: Cluster, item: Item) -> Obj | None:
 def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
     may = partial(policy().may, user)
     existing = _existing(cluster, item)
-    if existing is not None and item.kind == JOB:
+    if existing is not None and item.kind in OWNED:
         owner = (existing["metadata"].get("annotations") or {}).get(OWNER, "")
         allowed = may("jobs.act", _Owned(owner))
     elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY):
@@ -276,11 +288,12 @@ def _write(cluster: Cluster, item: Item, user: str, *, project: bool = True) -> 
     """Create, or change by an apply patch. Raises what the cluster refuses."""
     existing = _existing(cluster, item)
     obj = copy.deepcopy(item.obj)
-    if item.kind == JOB:
+    if item.kind in OWNED:
         owner = user if existing is None else (existing["metadata"].get("annotations") or {}).get(OWNER, "")
         notes = obj["metadata"].get("annotations")
         if owner and (notes is None or isinstance(notes, dict)):
             obj["metadata"]["annotations"] = {**(notes or {}), OWNER: owner}
+    if item.kind == JOB:
         default(obj, scheduler_names()[0])  # lists are applied whole: what defaults add to them must not look like a change
     if item.name:
         made = cluster.patch(item.kind, item.name, item.namespace, obj, patch_type="apply", field_manager=MANAGER)

@@ -55,11 +55,21 @@ class CronRules:
         template = spec.get("jobTemplate") or {}
         check_labels(template.get("metadata") or {}, "/spec/jobTemplate/metadata", found)
         if isinstance(template.get("spec"), dict):
-            # A long name was told above; the job's rules are asked about one that fits.
-            probe = f"{name if is_dns_subdomain(name) and len(name) <= LONGEST_NAME else 'x'}-{'0' * 8}"
+            # A bad name was told above; the job's rules are asked about one that is none.
+            sound, digits = is_dns_subdomain(name) and len(name) <= LONGEST_NAME, 10 if _is_quick(spec) else 8
+            probe = f"{name if sound else 'x'}-{'0' * digits}"
             where = "/spec/jobTemplate/spec"
             found.extend(check_job_spec(template["spec"], probe, request.reader, self.scheduler, where, "/metadata/name"))
         return Faults(shape).with_apart(found)
+
+
+def _is_quick(spec: dict[str, object]) -> bool:
+    """Whether runs come more often than once a minute, so that their names count seconds."""
+    try:
+        period = Schedule(str(spec.get("schedule") or "")).period
+    except ScheduleError:
+        return False
+    return period is not None and period < 60
 
 
 def _check_schedule(spec: dict[str, object], faults: Faults) -> None:

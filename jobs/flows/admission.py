@@ -161,7 +161,7 @@ def _patch_place(part: Obj, index: int) -> str:
 def _faults_of_job(name: str, part: Obj, index: int, spec: Any, reader: Reader, scheduler: str) -> Iterable[FieldError]:
     """What would be refused of the job that this part becomes: told of the patch where there is one, else of the part."""
     named, patch = f"/spec/flows/{index}/name", _patch_place(part, index) if part.get("patch") else ""
-    for fault in check_job_spec(spec, job_name(name, part["name"]), reader, scheduler, patch, named):
+    for fault in check_job_spec(spec, job_name(name, part["name"]), reader, scheduler, patch or "/spec", named):
         if patch or fault.pointer == named:
             yield fault
         else:

@@ -97,8 +97,12 @@ def test_what_is_there_is_configured_or_unchanged(cluster, make_user):
 @pytest.mark.parametrize(
     ("text", "pointer", "code", "says"),
     [
-        ("apiVersion: batch.volcano.sh/v1alpha1\nkind: CronJob\nmetadata: {name: a}", "/kind", "not_served", "not served yet"),
-        ("apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: a}", "/kind", "not_served", "not served yet"),
+        (
+            "apiVersion: training.volcano.sh/v1alpha1\nkind: HyperJob\nmetadata: {name: a}",
+            "/kind",
+            "not_served",
+            "not served yet",
+        ),
         (
             "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: a}",
             "/kind",
