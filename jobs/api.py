@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import runtime
+from cluster.disclosure import shown
 from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
@@ -109,7 +110,7 @@ class JobViewSet(ObjectViewSet):
         with about(document):
             if is_dry_run(request):
                 obj = operations.submit(runtime.current(), document.obj, owner=owner, dry_run=True)
-                return Response({"dryRun": True, "manifest": obj})
+                return Response({"dryRun": True, "manifest": shown(obj)})
             return once(request, lambda: self._submit(document.obj, owner))
 
     def _submit(self, manifest: Body, owner: str) -> Response:

@@ -12,10 +12,15 @@ class JobsConfig(AppConfig):
         """Register what is asked of jobs and what belongs to them before a cluster keeps it."""
         from cluster import workloads
         from cluster.admission import admission
+        from cluster.disclosure import register
+        from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE
         from jobs.admission import rules
+        from jobs.disclosure import without_keys
         from jobs.pages.workloads import PodRows
         from jobs.schedulers import scheduler_names
 
         for kind, rule in rules(scheduler_names()).items():
             admission.register(kind, rule)
+        for kind in (JOB, JOB_TEMPLATE, JOB_FLOW, CRON_JOB):
+            register(kind, without_keys)
         workloads.use(PodRows())

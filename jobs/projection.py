@@ -20,6 +20,7 @@ from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
 from jobs import held, history, keys
 from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.disclosure import without_keys
 from jobs.models import Job, Pod, PodGroup, Task
 from queues.projection import count_groups
 
@@ -58,7 +59,7 @@ def job(obj: Obj, deleted: bool = False) -> Job:
         gpus=ceil(objects.gpu_count(asked)),
         gpu_model=_model(spec),
         labels=dict(objects.labels(obj)),
-        manifest=_without_managed_fields(obj),
+        manifest=without_keys(_without_managed_fields(obj)),
     )
 
 

@@ -18,6 +18,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from cluster import objects, runtime
 from cluster.access import policy
+from cluster.disclosure import shown
 from cluster.errors import BadRequest, FieldError, NotFound
 from cluster.kinds import Kind
 from cluster.port import Obj
@@ -87,7 +88,7 @@ class ObjectViewSet(GenericViewSet[Any]):
             found = runtime.current().get(self.kind, obj.name, getattr(obj, "namespace", ""))
         except NotFound:
             return None
-        return found if objects.uid(found) == obj.uid else None
+        return shown(found) if objects.uid(found) == obj.uid else None
 
     def get_queryset(self) -> QuerySet[Any]:
         return policy().visible(self.request.user, super().get_queryset())

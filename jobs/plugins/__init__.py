@@ -37,4 +37,4 @@ def plugins_of(job: Obj) -> list[Plugin]:
     return [plugin(wanted[name] or ()) for name, plugin in REGISTRY.items() if name in wanted]
 
 
-__all__ = ["KNOWN", "NEEDS", "REGISTRY", "Maker", "Plugin", "Taken", "plugins_of"]
+__all__ = ["KNOWN", "NEEDS", "REGISTRY", "Maker", "Plugin", "Ssh", "Taken", "plugins_of"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from cluster import objects
+from cluster.disclosure import HIDDEN
+from cluster.errors import FieldError
 from cluster.kinds import SECRET
 from cluster.port import Obj
 from jobs.plugins.base import Plugin
@@ -60,6 +64,11 @@ class Ssh(Plugin):
             "defaultMode": _OWNER_ONLY if path == HOME else _FOR_ALL,
         }
         mount(pod, {"name": name, "secret": secret}, mountPath=path, subPath=_FOLDER)
+
+    def check(self, spec: dict[str, Any], name: str) -> Iterator[FieldError]:
+        """A manifest that was shown has no keys in it any more."""
+        if self.arguments.text("ssh-private-key") == HIDDEN:
+            yield FieldError(self.at(), "the private key was hidden when this was shown: give it again, or none", "hidden")
 
     @property
     def _port(self) -> int:

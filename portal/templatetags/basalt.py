@@ -74,9 +74,12 @@ def state(phase: str, mark: str = "", strong: bool = False, word: str = "") -> S
 
 
 @register.filter
-def amount(units: int | None, resource: str = "") -> SafeString:
-    """An amount in smallest units (`cpu` milli, `memory` bytes, others milli-units) with its unit set small."""
-    if units is None:
+def amount(units: int | str | None, resource: str = "") -> SafeString:
+    """An amount in smallest units (`cpu` milli, `memory` bytes, others milli-units) with its unit set small.
+
+    A dash for what is not known; so templates say it of a key that is missing: by an empty text.
+    """
+    if units is None or isinstance(units, str):
         return SafeString("–")
     number, unit = display.amount(units, resource)
     return format_html('{}<span class="u">{}</span>', number, unit) if unit else SafeString(number)
