@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.objects import format_units
-from scheduler.framework.explain import Code, Verdict
+from scheduler.framework.explain import Code, Spared, Verdict
 
 _CAUSES = {
     "selector": "node(s) didn't match the node selector",
@@ -22,6 +22,26 @@ _CAUSES = {
     "revocable_zone": "node(s) are lent at other hours, or not to pods that must run on",
     "spread": "node(s) broke a topology spread constraint",
 }
+
+_SPARED = {
+    Spared.NOT_PREEMPTABLE: "say that they are not preemptable",
+    Spared.NOT_RECLAIMABLE: "are of queues that are not reclaimed from",
+    Spared.HIGHER_PRIORITY: "are of higher priority",
+    Spared.ASKS_NOTHING: "ask for something, which this pod does not",
+    Spared.TOO_LITTLE: "might go without making enough room",
+    Spared.NO_RULE: "fall under no rule",
+    "gang": "are needed by their gangs",
+    "priority": "are of no lower priority",
+    "conformance": "keep the cluster alive",
+    "drf": "are of jobs with no larger share",
+    "proportion": "are of queues that hold no more than they deserve",
+    "capacity": "are of queues that hold no more than they deserve",
+    "pdb": "are protected by a disruption budget",
+    "cdp": "were placed a short while ago",
+    "tdm": "are not lent out",
+    "extender": "are kept by an extender",
+}
+"""Why pods stay, by the rule that spares them."""
 
 
 def describe(verdict: Verdict) -> str:
@@ -62,6 +82,9 @@ def describe(verdict: Verdict) -> str:
             return _domains(verdict)
         case Code.TOPOLOGY_OUTSIDE:
             return f"its pods run in {verdict.domain}, above the allowed tier {verdict.tier}: the others may go nowhere"
+        case Code.NO_VICTIMS:
+            kept = ", ".join(f"{count} {_SPARED.get(rule, rule)}" for rule, count in sorted(verdict.spared.items()))
+            return f"{_nodes(verdict)}; no eviction makes room: {verdict.candidates} pods were looked at, {kept}"
         case Code.RELEASING:
             return "room is kept until pods that are ending have left it"
     return _nodes(verdict)

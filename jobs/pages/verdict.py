@@ -27,6 +27,7 @@ def panel(job: Job) -> dict[str, Any] | None:
         "steps": reasons.steps(verdict),
         "numbers": reasons.numbers(verdict, job.gpu_model),
         "rejections": reasons.rejections(verdict),
+        "spared": reasons.spared(verdict),
         "rejected": sum((verdict.get("rejected") or {}).values()),
         "advice": reasons.advice(verdict, job.gpu_model),
         "gang": [i < placeable for i in range(needed)] if 1 < needed <= 64 else [],

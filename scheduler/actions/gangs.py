@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scheduler.eviction import starving
 from scheduler.eviction.gangs import GangTaker, GangTerms
+from scheduler.framework.explain import Spared
 from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.registry import action
 from scheduler.framework.victims import Backwards
@@ -43,7 +44,8 @@ class _GangAction:
             return
         if terms.kind is EvictionKind.RECLAIM and not ssn.preemptive(ssn.queues[job.queue], tasks):
             return
-        taker.take()
+        if not taker.take():
+            starving.give_up(ssn, job, taker.spared())
 
     def _terms(self, ssn: Session) -> GangTerms:
         raise NotImplementedError
@@ -56,16 +58,18 @@ class GangPreempt(_GangAction):
     name: ClassVar[str] = "gangpreempt"
 
     def _terms(self, ssn: Session) -> GangTerms:
-        def may_lose(job: JobInfo, task: TaskInfo) -> bool:
+        def exempt(job: JobInfo, task: TaskInfo) -> str | None:
             theirs = task.job
-            if theirs is None or theirs is job or theirs.queue != job.queue or theirs.priority >= job.priority:
-                return False
-            return task.status in (TaskStatus.BOUND, TaskStatus.RUNNING) and _may_go(task)
+            if theirs is None or theirs is job or theirs.queue != job.queue:
+                return None
+            if task.status not in (TaskStatus.BOUND, TaskStatus.RUNNING):
+                return None
+            return _exempt(task) or ("priority" if theirs.priority >= job.priority else "")
 
         def order(job: JobInfo) -> Any:
             return lambda theirs: Backwards(ssn.job_key(theirs))
 
-        return GangTerms(self.name, EvictionKind.PREEMPT, may_lose, order, self._whole, self._domains)
+        return GangTerms(self.name, EvictionKind.PREEMPT, exempt, order, self._whole, self._domains)
 
 
 @action
@@ -75,19 +79,19 @@ class GangReclaim(_GangAction):
     name: ClassVar[str] = "gangreclaim"
 
     def _terms(self, ssn: Session) -> GangTerms:
-        def may_lose(job: JobInfo, task: TaskInfo) -> bool:
+        def exempt(job: JobInfo, task: TaskInfo) -> str | None:
             theirs = ssn.queues.get(task.job.queue) if task.job is not None else None
-            if theirs is None or theirs.name == job.queue or not theirs.reclaimable:
-                return False
-            return task.status is TaskStatus.RUNNING and _may_go(task)
+            if theirs is None or theirs.name == job.queue or task.status is not TaskStatus.RUNNING:
+                return None
+            return _exempt(task) or ("" if theirs.reclaimable else Spared.NOT_RECLAIMABLE)
 
         def order(job: JobInfo) -> Any:
             return lambda theirs: ssn.victims.queue_key(ssn.queues[theirs.queue], ssn.queues[job.queue])
 
-        return GangTerms(self.name, EvictionKind.RECLAIM, may_lose, order, self._whole, self._domains)
+        return GangTerms(self.name, EvictionKind.RECLAIM, exempt, order, self._whole, self._domains)
 
 
-def _may_go(task: TaskInfo) -> bool:
-    """Neither the pod nor its gang says that it is not preemptable."""
+def _exempt(task: TaskInfo) -> str:
+    """Whether the pod or its gang says that it is not preemptable."""
     gang = task.job.annotations.get("volcano.sh/preemptable", "") if task.job is not None else ""
-    return task.preemptable and gang.lower() != "false"
+    return "" if task.preemptable and gang.lower() != "false" else Spared.NOT_PREEMPTABLE

@@ -6,6 +6,7 @@ whole preemptor fit, and nobody when none does.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +15,7 @@ from cluster import objects
 from scheduler.eviction import starving
 from scheduler.eviction.search import NOTHING, Cost, Terms, fewest, level
 from scheduler.eviction.taker import Taker
+from scheduler.framework.explain import Spared
 from scheduler.framework.registry import action
 from scheduler.framework.statement import Statement
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _HELD = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _LOWEST = 1 << 31
+Hopeless = dict[tuple[TaskClass, int], Counter[str]]
+"""Classes of tasks with the priority of their jobs for which no eviction makes room, and whom that spares."""
 
 
 @action
@@ -52,18 +56,18 @@ class Preempt:
         by_queue = starving.by_queue(ssn)
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             jobs = [job for job in by_queue[queue.name] if not starving.has_topology(job)]
-            hopeless: set[tuple[TaskClass, int]] = set()
+            hopeless: Hopeless = {}
             for job in jobs:
                 _between_jobs(ssn, between, job, hopeless)
             for job in jobs:
                 _inside_job(ssn, inside, job)
 
-    def _terms(self, ssn: Session, among: Callable[[TaskInfo, TaskInfo], bool]) -> Terms:
+    def _terms(self, ssn: Session, among: Callable[[TaskInfo, TaskInfo], str | None]) -> Terms:
         return Terms(
             action=self.name,
             family="preemptable",
             offer=ssn.victims.preemptable,
-            may_lose=lambda task, other: among(task, other) and _may_lose(task, other),
+            exempt=among,
             reason=lambda task: f"preempted: {task.key} needs its room",
             asks_room=True,
             cost=_as_kubernetes if self._topology_aware else fewest,
@@ -71,16 +75,23 @@ class Preempt:
         )
 
 
-def _between_jobs(ssn: Session, terms: Terms, job: JobInfo, hopeless: set[tuple[TaskClass, int]]) -> None:
+def _between_jobs(ssn: Session, terms: Terms, job: JobInfo, hopeless: Hopeless) -> None:
     """Feed one job. `hopeless` remembers what found no place: the next of equal priority and like tasks finds none either."""
     tasks = starving.waiting_tasks(ssn, job)
-    if tasks and (tasks[0].cls, job.priority) in hopeless:
+    if not tasks:
         return
-    taker = Taker(ssn, terms, job)
-    if taker.until_fed(tasks):
-        hopeless.clear()
-    elif taker.barren and not job.ready_count():
-        hopeless.add((tasks[0].cls, job.priority))
+    alike = (tasks[0].cls, job.priority)
+    if alike not in hopeless:
+        taker = Taker(ssn, terms, job)
+        if taker.until_fed(tasks):
+            hopeless.clear()
+            return
+        spared = taker.spared(tasks[0])
+        if taker.barren and not job.ready_count():
+            hopeless[alike] = spared
+    else:
+        spared = hopeless[alike]
+    starving.give_up(ssn, job, spared)
 
 
 def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
@@ -96,8 +107,8 @@ def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
         starving.commit(ssn, statement, job)
 
 
-def _same_job(task: TaskInfo, other: TaskInfo) -> bool:
-    return other.job is task.job
+def _same_job(task: TaskInfo, other: TaskInfo) -> str | None:
+    return _exempt(task, other) if other.job is task.job and other.status in _HELD else None
 
 
 def _own_rows(task: TaskInfo) -> set[int]:
@@ -105,19 +116,25 @@ def _own_rows(task: TaskInfo) -> set[int]:
     return {each.node for status in _HELD for each in job.by_status[status].values()} if job is not None else set()
 
 
-def _other_job(task: TaskInfo, other: TaskInfo) -> bool:
+def _other_job(task: TaskInfo, other: TaskInfo) -> str | None:
     job, theirs = task.job, other.job
-    return theirs is not None and job is not None and theirs is not job and theirs.queue == job.queue
+    if theirs is None or job is None or theirs is job or theirs.queue != job.queue or other.status not in _HELD:
+        return None
+    return _exempt(task, other)
 
 
-def _job_not_above(task: TaskInfo, other: TaskInfo) -> bool:
+def _job_not_above(task: TaskInfo, other: TaskInfo) -> str | None:
     """Where priority orders the jobs, one of higher priority is served first: it would have its room back in the next cycle."""
-    return _other_job(task, other) and level(task, other) <= (task.job.priority if task.job is not None else 0)
+    why = _other_job(task, other)
+    above = why == "" and task.job is not None and level(task, other) > task.job.priority
+    return Spared.HIGHER_PRIORITY if above else why
 
 
-def _may_lose(task: TaskInfo, other: TaskInfo) -> bool:
-    """Held and preemptable; who asks for nothing does not drive out who asks for something."""
-    return other.status in _HELD and other.preemptable and not (task.cls.best_effort and not other.cls.best_effort)
+def _exempt(task: TaskInfo, other: TaskInfo) -> str:
+    """Who is not preemptable stays; who asks for nothing does not drive out who asks for something."""
+    if not other.preemptable:
+        return Spared.NOT_PREEMPTABLE
+    return Spared.ASKS_NOTHING if task.cls.best_effort and not other.cls.best_effort else ""
 
 
 def _as_kubernetes(task: TaskInfo, victims: Sequence[TaskInfo]) -> Cost:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.eviction import starving
 from scheduler.eviction.search import Search, Terms
 from scheduler.eviction.taker import Taker
+from scheduler.framework.explain import Spared
 from scheduler.framework.registry import action
 from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
 
@@ -30,7 +32,7 @@ class Reclaim:
             action=self.name,
             family="reclaimable",
             offer=ssn.victims.reclaimable,
-            may_lose=lambda task, other: _may_lose(ssn, task, other),
+            exempt=lambda task, other: _exempt(ssn, task, other),
             reason=lambda task: f"reclaimed: {task.key} needs its room, which belongs to queue {queue_of(task)}",
             across=True,
         )
@@ -38,18 +40,22 @@ class Reclaim:
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             if ssn.overused(queue) is not None:
                 continue
-            hopeless: set[TaskClass] = set()
+            hopeless: dict[TaskClass, Counter[str]] = {}
             searches: dict[TaskClass, Search] = {}
             for job in by_queue[queue.name]:
                 tasks = starving.waiting_tasks(ssn, job)
-                if not tasks or tasks[0].cls in hopeless or starving.has_hard_topology(job):
+                if not tasks or starving.has_hard_topology(job):
                     continue
-                allowed = partial(_is_entitled, ssn)
-                taker = Taker(ssn, terms, job, allowed=allowed, searches=searches)
-                if taker.until_fed(tasks):
-                    hopeless.clear()
-                elif taker.barren:
-                    hopeless.add(tasks[0].cls)
+                spared = hopeless.get(tasks[0].cls)
+                if spared is None:
+                    taker = Taker(ssn, terms, job, allowed=partial(_is_entitled, ssn), searches=searches)
+                    if taker.until_fed(tasks):
+                        hopeless.clear()
+                        continue
+                    spared = taker.spared(tasks[0])
+                    if taker.barren:
+                        hopeless[tasks[0].cls] = spared
+                starving.give_up(ssn, job, spared)
 
 
 def queue_of(task: TaskInfo) -> str:
@@ -62,10 +68,11 @@ def _is_entitled(ssn: Session, task: TaskInfo) -> bool:
     return ssn.preemptive(ssn.queues[queue_of(task)], [task])
 
 
-def _may_lose(ssn: Session, task: TaskInfo, other: TaskInfo) -> bool:
-    """Running, preemptable, and of another queue from which may be reclaimed."""
-    if other.status is not TaskStatus.RUNNING or not other.preemptable or other.job is None:
-        return False
-    theirs = other.job.queue
-    queue = ssn.queues.get(theirs)
-    return queue is not None and theirs != queue_of(task) and queue.reclaimable
+def _exempt(ssn: Session, task: TaskInfo, other: TaskInfo) -> str | None:
+    """In reach is what runs in other queues; it stays if it is not preemptable, or its queue is not reclaimed from."""
+    queue = ssn.queues.get(other.job.queue) if other.job is not None else None
+    if other.status is not TaskStatus.RUNNING or queue is None or queue.name == queue_of(task):
+        return None
+    if not other.preemptable:
+        return Spared.NOT_PREEMPTABLE
+    return "" if queue.reclaimable else Spared.NOT_RECLAIMABLE

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from scheduler.eviction import bundles, starving
 from scheduler.eviction.bundles import Bundle
 from scheduler.eviction.search import spare_together
+from scheduler.framework.explain import Spared
 from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.statement import Cause, Statement
 from scheduler.model.jobs import JobInfo, TaskInfo
@@ -28,11 +31,11 @@ Part = tuple[SubJob | None, list[TaskInfo]]
 
 @dataclass(frozen=True, slots=True)
 class GangTerms:
-    """On which terms: who is a candidate, in which order jobs lose, and how far to look."""
+    """On which terms: why a task is no candidate (empty: it is one; None: out of reach), who loses first, how far to look."""
 
     action: str
     kind: EvictionKind
-    may_lose: Callable[[JobInfo, TaskInfo], bool]
+    exempt: Callable[[JobInfo, TaskInfo], str | None]
     order: Callable[[JobInfo], Callable[[JobInfo], Any]]
     whole: bool
     domains: int
@@ -67,6 +70,25 @@ class GangTaker:
                 return True
         return False
 
+    def spared(self) -> Counter[str]:
+        """Of the pods in the domains that were looked at, how many each rule spares."""
+        ssn, terms, counts, seen = self._ssn, self._terms, Counter[str](), set[str]()
+        for domain in self._domains():
+            within = [task for row in domain.rows.tolist() for task in ssn.nodes.tasks[row].values() if task.uid not in seen]
+            seen |= {task.uid for task in within}
+            exempt = {task.uid: terms.exempt(self._job, task) for task in within}
+            counts.update(why for why in exempt.values() if why)
+            left = [task for task in within if exempt[task.uid] == ""]
+            rules = ssn.victims.spared_by("unified_evictable", left, partial(self._ask, left))
+            offered = {task.uid for bundle in self._bundles(domain) for task in bundle.tasks}
+            other = "gang" if ssn.victims.tiers("unified_evictable") else Spared.NO_RULE
+            counts.update(Spared.TOO_LITTLE if task.uid in offered else rules.get(task.uid, other) for task in left)
+        return counts
+
+    def _ask(self, candidates: Sequence[TaskInfo], rule: Any) -> Sequence[TaskInfo] | None:
+        victims: Sequence[TaskInfo] | None = rule(self._terms.kind, self._job, candidates)
+        return victims
+
     def _domains(self) -> list[Domain]:
         """Domains to try, the widest first; one that holds all nodes where nothing says otherwise."""
         ssn, top = self._ssn, self._ssn.places.tree.top
@@ -82,7 +104,7 @@ class GangTaker:
     def _bundles(self, domain: Domain) -> list[Bundle]:
         ssn, terms = self._ssn, self._terms
         candidates = [
-            task for row in domain.rows.tolist() for task in ssn.nodes.tasks[row].values() if terms.may_lose(self._job, task)
+            task for row in domain.rows.tolist() for task in ssn.nodes.tasks[row].values() if terms.exempt(self._job, task) == ""
         ]
         offer = ssn.victims.unified(terms.kind, self._job, ssn.victims.in_order(candidates, ssn.queues[self._job.queue]))
         self._rule = offer.rule

@@ -9,6 +9,7 @@ tier of plugins having its say once the one before it has no more victims to off
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scheduler.eviction.smallest import EXACT, smallest
+from scheduler.framework.explain import Spared
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.victims import Offer
 from scheduler.model.jobs import TaskInfo
@@ -47,15 +49,16 @@ def fewest(preemptor: TaskInfo, victims: Sequence[TaskInfo]) -> Cost:
 class Terms:
     """On which terms an action makes room.
 
-    `offer` asks the plugins; `may_lose` says which tasks are candidates at all; `asks_room`: the preemptor's queue must
-    have room too; `across`: victims are of other queues. `cost` ranks the nodes; `bare`: a node that needs no victims
-    will do as well. `rows` names the only nodes that can have victims, where that is known.
+    `offer` asks the plugins; `exempt` says why a task is no candidate (empty: it is one; None: it is out of reach, and not
+    even looked at); `asks_room`: the preemptor's queue must have room too; `across`: victims are of other queues. `cost`
+    ranks the nodes; `bare`: a node that needs no victims will do as well. `rows` names the only nodes that can have
+    victims, where that is known.
     """
 
     action: str
     family: str
     offer: Callable[[TaskInfo, Sequence[TaskInfo]], Offer]
-    may_lose: Callable[[TaskInfo, TaskInfo], bool]
+    exempt: Callable[[TaskInfo, TaskInfo], str | None]
     reason: Callable[[TaskInfo], str]
     asks_room: bool = False
     across: bool = False
@@ -214,21 +217,54 @@ class Search:
         Those who hold something of what is lacking come first: plugins that count as they go are not to spend their
         count on others.
         """
-        terms, nodes, dims = self._terms, self._ssn.nodes, self._cls.compared
-        need = np.zeros(len(dims), np.int64)
-        if not self._cls.best_effort:
-            free = nodes.allocatable[row] - nodes.used[row] + nodes.releasing[row] - nodes.pipelined[row]
-            need = np.maximum(self._cls.request[dims] - free[dims], 0)
-        candidates = [other for other in nodes.tasks[row].values() if terms.may_lose(task, other)]
+        terms, need = self._terms, self._need(row)
+        candidates = [other for other in self._ssn.nodes.tasks[row].values() if terms.exempt(task, other) == ""]
         if not candidates:
             return [], need, ""
-        ordered = self._ssn.victims.in_order(candidates, self._queue if terms.across else None)
-        lacking = dims[need > 0]
-        if len(lacking):
-            helps = {cls: bool(cls.request[lacking].any()) for cls in {other.cls for other in ordered}}
-            ordered = [t for t in ordered if helps[t.cls]] + [t for t in ordered if not helps[t.cls]]
+        ordered = self._in_order(candidates, need)
         offer = terms.offer(task, ordered)
         return offer.victims, need, offer.rule
+
+    def _need(self, row: int) -> Ints:
+        """What must come free on the row, of the compared dimensions."""
+        nodes, dims = self._ssn.nodes, self._cls.compared
+        if self._cls.best_effort:
+            return np.zeros(len(dims), np.int64)
+        free = nodes.allocatable[row] - nodes.used[row] + nodes.releasing[row] - nodes.pipelined[row]
+        need: Ints = np.maximum(self._cls.request[dims] - free[dims], 0)
+        return need
+
+    def _in_order(self, candidates: Sequence[TaskInfo], need: Ints) -> list[TaskInfo]:
+        """Candidates as they should go: those who hold what is lacking first, then those who hold cards where cards are asked."""
+        mine = self._cls
+        lacking = mine.compared[need > 0]
+        ranks = {
+            cls: (not cls.request[lacking].any(), not ((mine.gpus and cls.gpus) or (mine.share and cls.share)))
+            for cls in {other.cls for other in candidates}
+        }
+        ordered = self._ssn.victims.in_order(candidates, self._queue if self._terms.across else None)
+        return sorted(ordered, key=lambda other: ranks[other.cls])
+
+    def spared(self, task: TaskInfo) -> Counter[str]:
+        """Of the pods on the rows where an eviction could help the task, how many each rule spares as things are."""
+        ssn, terms, counts = self._ssn, self._terms, Counter[str]()
+        for row in self._rows(task):
+            candidates = []
+            for other in ssn.nodes.tasks[row].values():
+                why = terms.exempt(task, other)
+                if why:
+                    counts[why] += 1
+                elif why is not None:
+                    candidates.append(other)
+            if candidates:
+                counts += self._rules(task, self._in_order(candidates, self._need(row)))
+        return counts
+
+    def _rules(self, task: TaskInfo, ordered: Sequence[TaskInfo]) -> Counter[str]:
+        terms, victims = self._terms, self._ssn.victims
+        offered = {victim.uid for victim in terms.offer(task, ordered).victims}
+        rules = victims.spared_by(terms.family, ordered, lambda plugin: plugin(task, ordered))
+        return Counter(Spared.TOO_LITTLE if other.uid in offered else rules.get(other.uid, Spared.NO_RULE) for other in ordered)
 
     def _frees(self, victims: Sequence[TaskInfo]) -> Ints:
         dims: Rows = self._cls.compared

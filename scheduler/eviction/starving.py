@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,22 @@ def is_terminating_for(task: TaskInfo, other: TaskInfo) -> bool:
     if other.job is task.job:
         return other.priority < task.priority
     return other.job.priority < task.job.priority
+
+
+def give_up(ssn: Session, job: JobInfo, spared: Counter[str]) -> None:
+    """Say of a job that no eviction makes room for it: of how many pods, and by which rules they stay.
+
+    What holds it before that point (its queue's limit, no domain) stays the blocker. Nothing is said where nobody was in
+    reach.
+    """
+    verdict = ssn.verdicts.get(job.uid)
+    if verdict is None or not spared or verdict.code is Code.RELEASING:
+        return
+    counts = Counter(verdict.spared) + spared
+    verdict = replace(verdict, candidates=counts.total(), spared=dict(sorted(counts.items())))
+    if verdict.stage in (Stage.NODE_FIT, Stage.GANG):
+        verdict = replace(verdict, stage=Stage.PREEMPTION, code=Code.NO_VICTIMS)
+    ssn.refuse(job, verdict)
 
 
 def commit(ssn: Session, statement: Statement, job: JobInfo, *, nominate_all: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,11 @@ class Taker:
             search.settle(kept=True)
         starving.commit(ssn, statement, job)
         return True
+
+    def spared(self, task: TaskInfo) -> Counter[str]:
+        """For a task that found no place: how many pods each rule spares. Empty when it may not make others give way."""
+        search = self._searches.get(task.cls)
+        return search.spared(task) if search is not None else Counter()
 
     def place(self, statement: Statement, task: TaskInfo) -> bool:
         """Pipeline one task, evicting whom that takes."""

@@ -46,6 +46,18 @@ class Code(StrEnum):
     GATED = "pod.gated"
     TOPOLOGY_NO_DOMAIN = "topology.no_domain"
     TOPOLOGY_OUTSIDE = "topology.outside"
+    NO_VICTIMS = "preemption.no_victims"
+
+
+class Spared(StrEnum):
+    """Why a pod does not make room for another, where no plugin says so; else the plugin's name stands for its rule."""
+
+    NOT_PREEMPTABLE = "not_preemptable"
+    NOT_RECLAIMABLE = "not_reclaimable"
+    HIGHER_PRIORITY = "higher_priority"
+    ASKS_NOTHING = "asks_nothing"
+    TOO_LITTLE = "too_little"
+    NO_RULE = "no_rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,8 @@ class Verdict:
     `rejected` counts nodes by cause: `insufficient:<resource>`, `selector`, `affinity`, `taint`, `cordoned`,
     `not_ready`, `pod_count`, `ports`, `gpu_slots`; `nodes` is how many were looked at. Of a network topology, `tier` is
     the highest that is allowed, `domain` the HyperNode with most room, of which `nodes`, `placeable` and so on tell.
+    Where making room by eviction was tried too, `candidates` are the pods that were looked at, and `spared` counts them by
+    the rule that spared each: a plugin's name, or one of `Spared` (`too_little`: it might go, but that is not enough).
     """
 
     stage: Stage
@@ -72,6 +86,8 @@ class Verdict:
     tier: int = 0
     domain: str = ""
     rejected: dict[str, int] = field(default_factory=dict)
+    candidates: int = 0
+    spared: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; stable keys."""

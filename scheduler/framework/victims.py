@@ -94,6 +94,17 @@ class VictimRules:
                 return Offer([task for task in candidates if task.uid in chosen], "+".join(names))
         return Offer([])
 
+    def spared_by(self, family: str, candidates: Sequence[TaskInfo], ask: Ask) -> dict[str, str]:
+        """By the uid of a candidate that some plugin does not offer, the first such plugin in the order of tiers."""
+        found: dict[str, str] = {}
+        for tier in self._tiers[family]:
+            for name, victims in tier:
+                answer = ask(victims)
+                if answer is not None:
+                    offered = {task.uid for task in answer}
+                    found |= {task.uid: found.get(task.uid, name) for task in candidates if task.uid not in offered}
+        return found
+
     def victim_tasks(self, running: Sequence[TaskInfo]) -> dict[str, tuple[TaskInfo, str]]:
         """Tasks that should go though nobody needs their room, and who named them: the first tier that names any.
 

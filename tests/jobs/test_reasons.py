@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from jobs import reasons
-from scheduler.framework.explain import Code, Stage, Verdict
+from scheduler.framework.explain import Code, Spared, Stage, Verdict
 
 GPU = "nvidia.com/gpu"
 FULL = Verdict(
@@ -50,6 +50,16 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
             {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29},
             "Admission: asks 3 TiB of memory, room for 512 MiB",
         ),
+        (
+            {"code": "preemption.no_victims", "stage": "preemption", "candidates": 12},
+            "5 of 8 pods fit; the next asks 8 GPUs, the best node has 5; no eviction helps (12 pods in reach)",
+        ),
+        (
+            {"code": "preemption.no_victims", "stage": "preemption", "candidates": 1, "needed": 1},
+            "Its pod asks 8 GPUs, the best node has 5 free; no eviction helps (1 pod in reach)",
+        ),
+        ({"code": "nodes.releasing", "asked": 8000}, "Waits for 8 GPUs that others are releasing"),
+        ({"code": "nodes.releasing", "asked": 0}, "Waits for room that others are releasing"),
         ({"code": "gang.too_few_pods", "placeable": 3}, "3 of 8 pods of the gang exist"),
         ({"code": "nodes.refused", "nodes": 1, "rejected": {}}, "The only node refuses it"),
         ({"code": "nodes.refused", "rejected": {}}, "All 32 nodes refuse it"),
@@ -127,3 +137,29 @@ def test_rejections_come_largest_first_with_their_share():
     ]  # fmt: skip
     assert found[0].share == 1
     assert found[1].share == pytest.approx(9 / 16)
+
+
+def test_who_stays_is_counted_by_the_rule_that_spares_him():
+    verdict = of(code="preemption.no_victims", stage="preemption", candidates=9, spared={"gang": 6, "too_little": 2, "new": 1})
+    assert reasons.headline(verdict) == (
+        "Needs room for 8 pods at once; 5 fit now. It may drive others out, but no eviction among the 9 pods in its reach "
+        "makes enough room.",
+        "The best node is short by 3 GPUs.",
+    )
+    assert [(each.count, each.label, each.share) for each in reasons.spared(verdict)] == [
+        (6, "Its gang needs it", 1.0),
+        (2, "Might go, but that makes too little room", 2 / 6),
+        (1, "new", 1 / 6),
+    ]
+    assert [step.status for step in reasons.steps(verdict)][-1] == "held"
+    with translation.override("zh-hans"):
+        assert reasons.say(verdict).endswith("驱逐也无济于事（可触及 9 个 Pod）")
+
+
+@pytest.mark.parametrize("rule", list(Spared))
+def test_every_reason_for_which_a_pod_stays_has_a_name(rule: Spared):
+    assert reasons.spared_label(rule) not in ("", rule)
+
+
+def test_what_is_being_released_is_not_called_short():
+    assert reasons.headline(of(code="nodes.releasing"))[1] == ""
