@@ -14,6 +14,8 @@ from typing import Any
 
 import celpy
 from celpy import celtypes
+from celpy.celparser import CELParseError
+from celpy.evaluation import CELEvalError
 
 from cluster.quantities import parse_quantity
 
@@ -101,15 +103,15 @@ class Selector:
         environment = celpy.Environment()
         try:
             self._program = environment.program(environment.compile(text), functions=_FUNCTIONS)
-        except Exception as error:  # the library lets its parser's own errors out
-            where = f"line {error.line}, column {error.column}" if isinstance(error, celpy.CELParseError) else str(error)
+        except Exception as error:  # noqa: BLE001 - the library lets its parser's own errors out
+            where = f"line {error.line}, column {error.column}" if isinstance(error, CELParseError) else str(error)
             raise ValueError(f"is no CEL expression ({where})") from None
 
     def matches(self, device: Any) -> bool:
         """Whether a device (from `device_value`) fits; one that the expression cannot be asked of does not."""
         try:
             return _is_true(self._program.evaluate({"device": device}))
-        except (celpy.CELEvalError, ArithmeticError, TypeError, ValueError, KeyError, AttributeError):
+        except (CELEvalError, ArithmeticError, TypeError, ValueError, KeyError, AttributeError):
             return False
 
 

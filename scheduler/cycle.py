@@ -18,6 +18,7 @@ from scheduler.framework.record import CycleRecord, EvictionRecord
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Cause
 from scheduler.model.jobs import TaskInfo
+from scheduler.model.supply import Supply
 from scheduler.status import StatusKeeper, Writes
 
 EVICTED_BY = "PreemptionByScheduler"
@@ -37,18 +38,23 @@ class Eviction:
 
 @dataclass(slots=True)
 class Cycle:
-    """What one cycle decided. Binds and evictions are assumed in the cache until their outcome is known."""
+    """What one cycle decided. Binds and evictions are assumed in the cache until their outcome is known.
+
+    `supplies`, by pod uid, are written before the bind; `released` are pods (uids) whose queue let them through its gate.
+    """
 
     record: CycleRecord
     binds: list[Binding] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     writes: Writes = field(default_factory=Writes)
     admitted: int = 0
+    supplies: dict[str, Supply] = field(default_factory=dict)
+    released: list[TaskInfo] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
         """Whether anything has to be written."""
-        return bool(self.binds or self.evictions or self.writes.statuses or self.writes.events)
+        return bool(self.binds or self.evictions or self.released or self.writes.statuses or self.writes.events)
 
 
 @contextmanager
@@ -91,7 +97,8 @@ def run_cycle(
     record.verdicts, record.queues = writes.verdicts, ssn.queue_shares
     record.evictions = [_eviction(ssn, task, cause) for task, cause in ssn.evictions]
     record.milliseconds = (perf_counter() - begin) * 1000
-    return Cycle(record, binds, evictions, writes, len(ssn.admitted))
+    supplies = {task.uid: task.supply for task in ssn.binds if task.supply}
+    return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released)
 
 
 def _take_back(cache: SchedulerCache, ssn: Session) -> None:

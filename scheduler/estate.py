@@ -11,14 +11,17 @@ from functools import partial
 
 from cluster.kinds import Kind
 from cluster.port import Obj
-from scheduler.dynamic import catalog as devices
-from scheduler.model import services
+from cluster.volumes import is_bound
+from scheduler.dynamic.catalog import KINDS as DEVICE_KINDS
+from scheduler.dynamic.catalog import Devices
 from scheduler.model.jobs import TaskInfo
+from scheduler.model.services import KINDS as SERVICE_KINDS
+from scheduler.model.services import Services
 from scheduler.model.supply import Supply
-from scheduler.volumes import catalog as volumes
-from scheduler.volumes.catalog import is_bound
+from scheduler.volumes.catalog import KINDS as VOLUME_KINDS
+from scheduler.volumes.catalog import Storage
 
-KINDS: tuple[Kind, ...] = (*volumes.KINDS, *devices.KINDS, *services.KINDS)
+KINDS: tuple[Kind, ...] = (*VOLUME_KINDS, *DEVICE_KINDS, *SERVICE_KINDS)
 """In the order in which they are best taken in."""
 
 
@@ -27,15 +30,15 @@ class Estate:
     """`tasks` are all tasks of the model by uid."""
 
     tasks: Mapping[str, TaskInfo] = field(default_factory=dict)
-    storage: volumes.Storage = field(default_factory=volumes.Storage)
-    devices: devices.Devices = field(default_factory=devices.Devices)
-    services: services.Services = field(default_factory=services.Services)
+    storage: Storage = field(default_factory=Storage)
+    devices: Devices = field(default_factory=Devices)
+    services: Services = field(default_factory=Services)
 
     def appliers(self) -> dict[Kind, Callable[[Obj, bool], None]]:
         """By kind, how an object (or the news that it is gone) is taken in."""
         return {
             kind: partial(part.apply, kind)
-            for kinds, part in ((volumes.KINDS, self.storage), (devices.KINDS, self.devices), (services.KINDS, self.services))
+            for kinds, part in ((VOLUME_KINDS, self.storage), (DEVICE_KINDS, self.devices), (SERVICE_KINDS, self.services))
             for kind in kinds
         }
 

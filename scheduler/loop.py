@@ -20,6 +20,7 @@ from cluster.clock import Clock
 from cluster.kinds import POD_GROUP, QUEUE
 from cluster.port import Cluster, Watch
 from scheduler import conf as configuration
+from scheduler.awaiting import Awaiting, Bind
 from scheduler.cache import KINDS, Aside, SchedulerCache
 from scheduler.conf import ConfError, Configuration
 from scheduler.cycle import Cycle, run_cycle
@@ -72,6 +73,12 @@ class ConfSource:
         except OSError:
             return None
         return (found.st_mtime_ns, found.st_size) if found is not None else None
+
+
+def bind_timeout(conf: Configuration) -> float:
+    """Seconds that a pod waits for its claims to be bound."""
+    options = (option for option in conf.plugins() if option.name == "predicates")
+    return next((option.arguments.integer("volumebinding.bindTimeoutSeconds", 600) for option in options), 600)
 
 
 class SchedulerLoop:
@@ -134,7 +141,9 @@ class SchedulerLoop:
         """One round in this thread: take events in, run one cycle, carry it out."""
         self._take_in(None, None)
         done = self._cycle()
-        self._reports.append(self._writer.decide(done.binds, done.evictions))
+        lost = self._awaited(done)
+        self._reports.append(self._writer.decide(done.binds, done.evictions, done.supplies))
+        self._reports.append(self._writer.give_up(lost))
         self._reports.append(self._writer.report(done.writes.statuses, done.writes.events))
         return done.record
 
@@ -151,10 +160,22 @@ class SchedulerLoop:
         if self._watch is None or not (news or self._clock.now() >= self._last_cycle + IDLE):
             return
         done = self._cycle()
+        lost = self._awaited(done)
         if done.binds or done.evictions:
-            binder.submit(self._writer.decide, done.binds, done.evictions).add_done_callback(self._done)
+            binder.submit(self._writer.decide, done.binds, done.evictions, done.supplies).add_done_callback(self._done)
+        if lost:
+            binder.submit(self._writer.give_up, lost).add_done_callback(self._done)
         if done.writes.statuses or done.writes.events:
             reporter.submit(self._writer.report, done.writes.statuses, done.writes.events).add_done_callback(self._done)
+
+    def _awaited(self, done: Cycle) -> list[Bind]:
+        """Add the binds whose claims are bound by now to those of the cycle; the binds that waited in vain."""
+        if not self._awaiting:
+            return []
+        ready, lost = self._awaiting.take(self.cache.estate, self._clock.now(), bind_timeout(self.conf.current))
+        done.binds += [binding for binding, _ in ready]
+        done.supplies |= {binding.uid: supply for binding, supply in ready}
+        return lost
 
     def _done(self, future: Future[Report]) -> None:
         error = future.exception()
@@ -187,6 +208,7 @@ class SchedulerLoop:
         self.close()
         self.cache = SchedulerCache(self._names, choose_gpus)
         self._keeper = StatusKeeper()
+        self._awaiting = Awaiting()
         self._reports.clear()
         self._lost = False
 
@@ -221,9 +243,11 @@ class SchedulerLoop:
         """Take in what became of writes: what failed is as it was before, and will be tried again."""
         for uid in report.failed_binds:
             self.cache.bind_failed(uid)
+        for binding, supply in report.awaiting:
+            self._awaiting.add(binding, supply, self._clock.now())
         for uid in report.failed_evictions:
             self.cache.evict_failed(uid)
-        failed = bool(report.failed_binds or report.failed_evictions)
+        failed = bool(report.failed_binds or report.failed_evictions or report.awaiting)
         for write, done in report.statuses:
             key = f"{write.namespace}/{write.name}"
             if write.kind == POD_GROUP:

@@ -12,7 +12,8 @@ from random import Random
 
 import orjson
 
-from cluster import documents, objects
+from cluster import documents, objects, volumes
+from cluster.embedded.patches import merge
 from cluster.kinds import (
     CLAIM,
     CONFIG_MAP,
@@ -24,14 +25,18 @@ from cluster.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    RESOURCE_CLAIM,
     RESOURCE_QUOTA,
+    VOLUME,
     Kind,
     by_api,
 )
-from cluster.port import Obj, WatchEvent
+from cluster.objects import HOSTNAME_LABEL
+from cluster.port import Binding, Obj, WatchEvent
 from scheduler import conf as configuration
 from scheduler.cache import KINDS, SchedulerCache
 from scheduler.cycle import Cycle, run_cycle
+from scheduler.model.supply import Supply
 from scheduler.status import StatusKeeper
 from scheduler.topology.nodes import choose_gpus
 
@@ -40,7 +45,7 @@ CONF_KEY = "volcano-scheduler.conf"
 
 @dataclass(slots=True)
 class Snapshot:
-    """Objects by kind, in the order given, and the text of a configuration."""
+    """Objects by kind, in the order given, and the text of a configuration. `estate`: those about volumes and devices."""
 
     nodes: list[Obj] = field(default_factory=list)
     queues: list[Obj] = field(default_factory=list)
@@ -48,11 +53,11 @@ class Snapshot:
     pods: list[Obj] = field(default_factory=list)
     priority_classes: list[Obj] = field(default_factory=list)
     namespaces: list[Obj] = field(default_factory=list)
-    claims: list[Obj] = field(default_factory=list)
     budgets: list[Obj] = field(default_factory=list)
     hyper_nodes: list[Obj] = field(default_factory=list)
     quotas: list[Obj] = field(default_factory=list)
     config_maps: list[Obj] = field(default_factory=list)
+    estate: dict[Kind, list[Obj]] = field(default_factory=dict)
     conf: str = configuration.DEFAULT
 
     @classmethod
@@ -63,8 +68,8 @@ class Snapshot:
             kind = by_api(str(obj.get("apiVersion")), str(obj.get("kind")))
             if kind == CONFIG_MAP and CONF_KEY in (obj.get("data") or {}):
                 found.conf = obj["data"][CONF_KEY]
-            elif kind in _FIELDS:
-                getattr(found, _FIELDS[kind]).append(obj)
+            elif kind is not None and cls.holds(kind):
+                found._of_kind(kind).append(obj)
         if conf:
             found.conf = conf
         return found
@@ -81,7 +86,13 @@ class Snapshot:
     @staticmethod
     def holds(kind: Kind) -> bool:
         """Whether objects of a kind are part of a snapshot."""
-        return kind in _FIELDS
+        return kind in KINDS
+
+    def _of_kind(self, kind: Kind) -> list[Obj]:
+        if kind in _FIELDS:
+            found: list[Obj] = getattr(self, _FIELDS[kind])
+            return found
+        return self.estate.setdefault(kind, [])
 
     def dump(self) -> bytes:
         """The snapshot as one JSON List of Kubernetes objects."""
@@ -97,7 +108,7 @@ class Snapshot:
     def objects(self) -> Iterable[tuple[Kind, Obj]]:
         """Every object with its kind, in the order in which a cache takes them in best."""
         for kind in KINDS:
-            for obj in getattr(self, _FIELDS[kind]):
+            for obj in getattr(self, _FIELDS[kind]) if kind in _FIELDS else self.estate.get(kind, ()):
                 yield kind, obj
 
     def cache(self, scheduler_names: Collection[str] = ("volcano",)) -> SchedulerCache:
@@ -118,7 +129,6 @@ _FIELDS: dict[Kind, str] = {
     POD: "pods",
     PRIORITY_CLASS: "priority_classes",
     NAMESPACE: "namespaces",
-    CLAIM: "claims",
     DISRUPTION_BUDGET: "budgets",
     HYPER_NODE: "hyper_nodes",
     RESOURCE_QUOTA: "quotas",
@@ -156,6 +166,7 @@ class Offline:
         An evicted pod is gone at once.
         """
         for binding in done.binds:
+            self._supply(binding, done.supplies.get(binding.uid))
             self._modify(POD, bound(dict(self.cache.tasks[binding.uid].pod), binding.node, binding.annotations))
         for eviction in done.evictions:
             self.cache.apply(WatchEvent("DELETED", POD, dict(self.cache.tasks[eviction.uid].pod)))
@@ -165,6 +176,29 @@ class Offline:
                 job.sent = None
                 job.touch()
                 self._modify(POD_GROUP, marked({**job.obj, "status": write.status}, write.annotations))
+
+    def _supply(self, binding: Binding, supply: Supply | None) -> None:
+        """Claims as they are once volumes and devices were given to them."""
+        if not supply:
+            return
+        storage, devices = self.cache.estate.storage, self.cache.estate.devices
+        for choice in supply.volumes:
+            claim = storage.claim(choice.claim)
+            volume = storage.volume(choice.volume) if choice.volume else None
+            if claim is None or volumes.is_bound(claim):
+                continue
+            if volume is None:
+                volume = volumes.provisioned(claim, storage.storage_class(claim) or {}, {HOSTNAME_LABEL: choice.node}, ())
+            self._modify(VOLUME, merge(volume, {**volumes.reserving(claim), "status": {"phase": "Bound"}}))
+            self._modify(CLAIM, merge(claim, {**volumes.binding(volume), "status": volumes.bound_status(volume)}))
+        for given in supply.devices:
+            claim = devices.claim(given.claim)
+            if claim is not None:
+                status = claim.get("status") or {}
+                user = {"resource": "pods", "name": binding.name, "uid": binding.uid}
+                new = {"allocation": status.get("allocation") or given.allocation}
+                new["reservedFor"] = [*(status.get("reservedFor") or ()), user]
+                self._modify(RESOURCE_CLAIM, {**claim, "status": {**status, **new}})
 
     def _modify(self, kind: Kind, obj: Obj) -> None:
         self.cache.apply(WatchEvent("MODIFIED", kind, obj))

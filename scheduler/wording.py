@@ -21,6 +21,13 @@ _CAUSES = {
     "node_group": "node(s) didn't belong to a group of the queue, or the queue was at its limit there",
     "revocable_zone": "node(s) are lent at other hours, or not to pods that must run on",
     "spread": "node(s) broke a topology spread constraint",
+    "volume_in_use": "node(s) would share a volume claim that one pod alone may use",
+    "volume_limit": "node(s) have as many volumes attached as they take",
+    "volume_zone": "node(s) are in another zone than the volume",
+    "volume_node": "node(s) cannot reach the volume",
+    "volume_capacity": "node(s) have too little storage left for the volume",
+    "volume_bind": "node(s) have no volume for the claim, and none can be made for them",
+    "devices": "node(s) have not the devices that are claimed",
 }
 
 _SPARED = {
@@ -82,6 +89,31 @@ def describe(verdict: Verdict) -> str:
             return _domains(verdict)
         case Code.TOPOLOGY_OUTSIDE:
             return f"its pods run in {verdict.domain}, above the allowed tier {verdict.tier}: the others may go nowhere"
+        case Code.VOLUME_MISSING:
+            return f"persistent volume claim {verdict.resource} does not exist"
+        case Code.VOLUME_UNBOUND:
+            return f"persistent volume claim {verdict.resource} is not bound yet, and waits for no pod"
+        case Code.VOLUME_LOST:
+            return f"persistent volume claim {verdict.resource} has lost its volume"
+        case Code.VOLUME_LEAVING:
+            return f"persistent volume claim {verdict.resource} is being deleted"
+        case Code.VOLUME_FOREIGN:
+            return f"persistent volume claim {verdict.resource} was not made for this pod"
+        case Code.DEVICE_CLAIM_MISSING:
+            return f"resource claim {verdict.resource} does not exist yet"
+        case Code.DEVICE_CLAIM_LEAVING:
+            return f"resource claim {verdict.resource} is being deleted"
+        case Code.DEVICE_CLAIM_FOREIGN:
+            return f"resource claim {verdict.resource} was not made for this pod"
+        case Code.DEVICE_CLASS_MISSING:
+            return f"device class {verdict.resource} does not exist"
+        case Code.DEVICE_SELECTOR:
+            return f"no device of class {verdict.resource} is what the claim selects"
+        case Code.DEVICES_INSUFFICIENT:
+            asked, free = _amount(verdict, verdict.asked), _amount(verdict, verdict.free)
+            return f"asks {asked} devices of class {verdict.resource}, the best node has {free} free"
+        case Code.DEVICE_QUOTA:
+            return f"queue {verdict.queue} is at its limit of devices: {_asks(verdict)}"
         case Code.NO_VICTIMS:
             kept = ", ".join(f"{count} {_SPARED.get(rule, rule)}" for rule, count in sorted(verdict.spared.items()))
             return f"{_nodes(verdict)}; no eviction makes room: {verdict.candidates} pods were looked at, {kept}"

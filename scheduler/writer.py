@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import EVENT, POD
 from cluster.port import Binding, Cluster, Obj
 from scheduler.cycle import Eviction
+from scheduler.model.supply import Supply
 from scheduler.status import StatusWrite
+from scheduler.supplier import Supplier
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Report:
-    """What became of some writes. `statuses` lists every status write with whether it was done."""
+    """What became of some writes. `statuses` lists every status write with whether it was done.
+
+    `awaiting` are binds that must wait for the claims of their pods.
+    """
 
     failed_binds: list[str] = field(default_factory=list)
+    awaiting: list[tuple[Binding, Supply]] = field(default_factory=list)
     failed_evictions: list[str] = field(default_factory=list)
     statuses: list[tuple[StatusWrite, bool]] = field(default_factory=list)
 
@@ -29,15 +35,21 @@ class Writer:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._supplier = Supplier(cluster)
 
-    def decide(self, binds: Sequence[Binding], evictions: Sequence[Eviction]) -> Report:
-        """Bind and evict."""
-        report = Report()
-        outcomes = self._cluster.bind_many(binds) if binds else []
-        for binding, outcome in zip(binds, outcomes, strict=True):
+    def decide(
+        self, binds: Sequence[Binding], evictions: Sequence[Eviction], supplies: Mapping[str, Supply] | None = None
+    ) -> Report:
+        """Bind and evict. What `supplies` name for a pod is written first; who waits for volumes then is bound later."""
+        report, supplies = Report(), supplies or {}
+        ready = [binding for binding in binds if self._supplied(binding, supplies.get(binding.uid), report)]
+        outcomes = self._cluster.bind_many(ready) if ready else []
+        for binding, outcome in zip(ready, outcomes, strict=True):
             if outcome.error is not None:
                 _log(f"binding {binding.namespace}/{binding.name} to {binding.node}", outcome.error)
                 report.failed_binds.append(binding.uid)
+                if binding.uid in supplies:
+                    self._supplier.take_back(binding, supplies[binding.uid])
         for eviction in evictions:
             try:
                 uid, reason, message = eviction.uid, eviction.reason, eviction.message
@@ -45,6 +57,28 @@ class Writer:
             except ApiError as error:
                 _log(f"evicting {eviction.namespace}/{eviction.name}", error)
                 report.failed_evictions.append(eviction.uid)
+        return report
+
+    def _supplied(self, binding: Binding, supply: Supply | None, report: Report) -> bool:
+        """Write what a pod was given; whether it may be bound now."""
+        if not supply:
+            return True
+        try:
+            self._supplier.write(binding, supply)
+        except ApiError as error:
+            _log(f"supplying {binding.namespace}/{binding.name} on {binding.node}", error)
+            report.failed_binds.append(binding.uid)
+            return False
+        if supply.volumes:
+            report.awaiting.append((binding, supply))
+        return not supply.volumes
+
+    def give_up(self, binds: Sequence[tuple[Binding, Supply]]) -> Report:
+        """Binds that waited in vain: what they were given is free again."""
+        report = Report()
+        for binding, supply in binds:
+            self._supplier.take_back(binding, supply)
+            report.failed_binds.append(binding.uid)
         return report
 
     def report(self, statuses: Sequence[StatusWrite], events: Sequence[Obj]) -> Report:

@@ -51,8 +51,8 @@ class Backfill:
         refused: dict[str, int] = {}
         rows: list[int] = []
         if refusal is None and ssn.evaluator.is_contextual(task):
-            row, _, refused = stepwise.choose_one(ssn.evaluator, standing, task)
-            rows = [row] if row >= 0 else []
+            row, pipelined, refused = stepwise.choose_one(ssn.evaluator, standing, task)
+            rows = [row] if row >= 0 and not pipelined else []
         elif refusal is None:
             rows, _ = ladder.choose(ssn.evaluator, standing, 1)
         if rows:

@@ -14,7 +14,6 @@ from typing import Any
 
 from cluster import objects
 from cluster.kinds import (
-    CLAIM,
     CONFIG_MAP,
     DISRUPTION_BUDGET,
     HYPER_NODE,
@@ -31,6 +30,8 @@ from cluster.port import Obj, WatchEvent
 from scheduler.cache.groups import Groups
 from scheduler.cache.pods import Pods
 from scheduler.conf import Configuration
+from scheduler.estate import KINDS as ESTATE_KINDS
+from scheduler.estate import Estate
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.model import build
@@ -46,7 +47,8 @@ from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 from scheduler.topology.places import Places
 
 KINDS: tuple[Kind, ...] = (
-    CONFIG_MAP, NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, CLAIM, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA, POD_GROUP, POD,
+    CONFIG_MAP, NODE, QUEUE, PRIORITY_CLASS, NAMESPACE, DISRUPTION_BUDGET, HYPER_NODE, RESOURCE_QUOTA,
+    *ESTATE_KINDS, POD_GROUP, POD,
 )  # fmt: skip
 """What the scheduler watches; on a list this order needs no second look at anything."""
 
@@ -70,7 +72,7 @@ class SchedulerCache:
         self.groups = Groups(self.dims)
         self.pods = Pods(self.scheduler_names, self.dims, self.nodes, self.groups, self._fit)
         self.namespaces: dict[str, Obj] = {}
-        self.claims: dict[str, Obj] = {}
+        self.estate = Estate(self.pods.tasks)
         self.budgets: dict[str, Obj] = {}
         self.hyper_nodes = NetworkTree(self.nodes)
         self.device_configs: dict[str, Obj] = {}
@@ -87,11 +89,11 @@ class SchedulerCache:
             QUEUE: self.groups.queue,
             PRIORITY_CLASS: self.groups.priority_class,
             NAMESPACE: lambda obj, gone: _keep(self.namespaces, objects.name(obj), obj, gone),
-            CLAIM: lambda obj, gone: _keep(self.claims, objects.key(obj), obj, gone),
             DISRUPTION_BUDGET: lambda obj, gone: _keep(self.budgets, objects.key(obj), obj, gone),
             HYPER_NODE: self.hyper_nodes.apply,
             RESOURCE_QUOTA: self._quota,
             CONFIG_MAP: self._config_map,
+            **self.estate.appliers(),
         }
 
     @property
@@ -150,6 +152,8 @@ class SchedulerCache:
             self.groups.drop_queue(objects.name(obj))
         elif kind == HYPER_NODE:
             self.hyper_nodes.drop(objects.name(obj))
+        elif kind in ESTATE_KINDS:
+            self.estate.drop(kind, obj)
 
     def _fit(self) -> None:
         """Follow a dimension table that grew."""
@@ -202,10 +206,10 @@ class SchedulerCache:
         self._oversize.mark(changed if self._oversize.is_current else [*changed, *roster.active.values()])
         ssn = Session(
             uid, conf, self.dims, self.nodes, roster.jobs, self.queues, now=now, random=random,
-            classes=self.classes.count.keys(), claims=self.claims, budgets=list(self.budgets.values()), memo=self.memo,
+            classes=self.classes.count.keys(), budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
-            device_configs=self.device_configs, usage=self.usage, roster=roster, places=self._found_places(changed),
+            device_configs=self.device_configs, usage=self.usage, estate=self.estate, roster=roster, places=self._found_places(changed),
         )  # fmt: skip
         for job in roster.strays.values():
             ssn.verdicts[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)

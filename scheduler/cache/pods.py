@@ -83,7 +83,7 @@ class Pods:
             task.status = TaskStatus.RELEASING
         if known is not None and known.node == row:
             task.gpus, task.cards = task.gpus or known.gpus, task.cards or known.cards
-            task.marks = known.marks
+            task.marks, task.supply = known.marks, known.supply
         self.drop_pod(uid)
         self._fit()
         self._add_pod(task, row, node)

@@ -97,8 +97,8 @@ def configuration(spec: Mapping[str, Any], ask: Ask, catalog: Devices, met: set[
     found: list[Obj] = []
     for request in ask.all_requests():
         if request.name in met:
-            for each in ((catalog.device_class(request.device_class) or {}).get("spec") or {}).get("config") or ():
-                found.append({"source": "FromClass", "requests": [request.name], **each})
+            of_class = ((catalog.device_class(request.device_class) or {}).get("spec") or {}).get("config") or ()
+            found += [{"source": "FromClass", "requests": [request.name], **each} for each in of_class]
     for each in (spec.get("devices") or {}).get("config") or ():
         wanted = each.get("requests") or ()
         if not wanted or any(name in met or any(m.partition("/")[0] == name for m in met) for name in wanted):

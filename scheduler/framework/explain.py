@@ -44,6 +44,18 @@ class Code(StrEnum):
     POD_TOO_LARGE = "pod.too_large"
     RELEASING = "nodes.releasing"
     GATED = "pod.gated"
+    VOLUME_MISSING = "volume.missing"
+    VOLUME_UNBOUND = "volume.unbound"
+    VOLUME_LOST = "volume.lost"
+    VOLUME_LEAVING = "volume.leaving"
+    VOLUME_FOREIGN = "volume.foreign"
+    DEVICE_CLAIM_MISSING = "device.claim_missing"
+    DEVICE_CLAIM_LEAVING = "device.claim_leaving"
+    DEVICE_CLAIM_FOREIGN = "device.claim_foreign"
+    DEVICE_CLASS_MISSING = "device.class_missing"
+    DEVICE_SELECTOR = "device.selector"
+    DEVICES_INSUFFICIENT = "device.insufficient"
+    DEVICE_QUOTA = "device.quota"
     TOPOLOGY_NO_DOMAIN = "topology.no_domain"
     TOPOLOGY_OUTSIDE = "topology.outside"
     NO_VICTIMS = "preemption.no_victims"
@@ -65,7 +77,8 @@ class Verdict:
     """Why one PodGroup waits. Amounts are in the resource's smallest unit; `needed` and `placeable` count pods.
 
     `rejected` counts nodes by cause: `insufficient:<resource>`, `selector`, `affinity`, `taint`, `cordoned`,
-    `not_ready`, `pod_count`, `ports`, `gpu_slots`; `nodes` is how many were looked at. Of a network topology, `tier` is
+    `not_ready`, `pod_count`, `ports`, `gpu_slots`, `volume_zone`, `devices` and so on; `nodes` is how many were looked at.
+    Of volumes and devices `resource` names the claim or the class of devices. Of a network topology, `tier` is
     the highest that is allowed, `domain` the HyperNode with most room, of which `nodes`, `placeable` and so on tell.
     Where making room by eviction was tried too, `candidates` are the pods that were looked at, and `spared` counts them by
     the rule that spared each: a plugin's name, or one of `Spared` (`too_little`: it might go, but that is not enough).

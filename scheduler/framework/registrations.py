@@ -40,12 +40,18 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class TaskPredicate:
-    """One check of nodes by task; asked only of tasks to which it `applies`."""
+    """One check of nodes by task; asked only of tasks to which it `applies`.
+
+    `now`: the same check before what is being released is gone; None where that makes no difference. `explain` says it
+    with numbers when no node is left.
+    """
 
     cause: str
     check: api.TaskCheck
     applies: Callable[[TaskInfo], bool]
     resolvable: bool
+    now: api.TaskCheck | None = None
+    explain: Callable[[TaskInfo], Verdict | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +180,21 @@ class Registrations:
         self._add("room", plugin, Room(cause, now, later, applies))
 
     def add_task_predicate(
-        self, plugin: str, cause: str, check: api.TaskCheck, applies: Callable[[TaskInfo], bool], *, resolvable: bool = True
+        self,
+        plugin: str,
+        cause: str,
+        check: api.TaskCheck,
+        applies: Callable[[TaskInfo], bool],
+        *,
+        resolvable: bool = True,
+        now: api.TaskCheck | None = None,
+        explain: Callable[[TaskInfo], Verdict | None] | None = None,
     ) -> None:
-        """A check that depends on other pods or other nodes too; it is asked for every task by itself, after the others."""
-        self._add("task_predicate", plugin, TaskPredicate(cause, check, applies, resolvable))
+        """A check that depends on other pods or other nodes too; it is asked for every task by itself, after the others.
+
+        Where pods that leave make a difference, `check` takes them as gone and `now` as there.
+        """
+        self._add("task_predicate", plugin, TaskPredicate(cause, check, applies, resolvable, now, explain))
 
     def add_pre_predicate(self, plugin: str, check: Callable[[TaskInfo], Verdict | None]) -> None:
         """A check before any node is looked at; a verdict means that no node can take the task."""

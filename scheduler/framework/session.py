@@ -8,6 +8,7 @@ from typing import Any
 
 from cluster import objects
 from scheduler.conf import Configuration, PluginOption
+from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.explain import Verdict
 from scheduler.framework.parts import PartRules
@@ -32,7 +33,7 @@ class Session(Registrations):
     """One cycle. `jobs` and `queues` are those that take part (a job whose queue is unknown is not in it).
 
     `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
-    `classes` are those of all known tasks; `claims` the PersistentVolumeClaims by `namespace/name` (None: not known);
+    `classes` are those of all known tasks; `estate` the volumes, devices and services of the cluster;
     `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
@@ -52,7 +53,7 @@ class Session(Registrations):
         now: float,
         random: Random,
         classes: Collection[TaskClass] = (),
-        claims: Mapping[str, Mapping[str, Any]] | None = None,
+        estate: Estate | None = None,
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         budgets: Sequence[Mapping[str, Any]] = (),
         memo: dict[Any, Any] | None = None,
@@ -68,7 +69,7 @@ class Session(Registrations):
         self.now, self.random = now, random
         self.stamp = objects.stamp(now)
         self.namespaces, self.budgets, self.quotas = namespaces or {}, budgets, quotas or {}
-        self.classes, self.claims, self.memo = classes, claims, {} if memo is None else memo
+        self.classes, self.estate, self.memo = classes, estate or Estate(), {} if memo is None else memo
         self.total = nodes.total()
         self.roster = roster or Roster.of(jobs.values(), queues, dims.width)
         self.places = places or Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
@@ -79,6 +80,7 @@ class Session(Registrations):
         self.leftovers: dict[str, Verdict] = {}
         self.statements: dict[int, Statement] = {}
         self.binds: list[TaskInfo] = []
+        self.released: list[TaskInfo] = []
         self.evictions: list[tuple[TaskInfo, Cause]] = []
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()

@@ -20,6 +20,8 @@ GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""Annotation (`"true"`) and scheduling gate of pods that wait for their queue to have room before they are looked at."""
 
 DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * 1024 * 1024
 """What Kubernetes's scorers take for a container that asks no cpu (milli) or memory (bytes)."""
@@ -97,19 +99,21 @@ class Classes:
         spec = section(pod, "spec")
         units = objects.pod_requests(spec)
         ports = host_ports(spec)
-        contextual = spec.get("topologySpreadConstraints") or _has_pod_terms(spec)
+        contextual = spec.get("topologySpreadConstraints") or _has_pod_terms(spec) or spec.get("resourceClaims")
         namespace = objects.namespace(pod) if contextual else ""
         containers = list(spec.get("containers") or ())
         images = sorted(str(container.get("image") or "") for container in containers)
         asks = [_asks(container) for container in containers]
         share = devices.read_share(pod) if not _SHARED.isdisjoint(units) else None
+        mounts, gate = _mounts(spec), QUEUE_GATE in objects.annotations(pod)
         shape = orjson.dumps(
-            [share and repr(share), units, asks, images, ports, namespace, [spec.get(name) for name in _PLACING]],
+            [share and repr(share), units, asks, images, ports, namespace, mounts, gate, [spec.get(name) for name in _PLACING]],
             option=orjson.OPT_SORT_KEYS,
         )
         found = self._by_shape.get(shape)
         if found is None:
             found = self._make(spec, units, ports, namespace, share)
+            found.mounts, found.claims, found.gate = mounts, bool(spec.get("resourceClaims")), gate
             self._by_shape[shape], self._shapes[found.number] = found, shape
         return found
 
@@ -154,6 +158,11 @@ class Classes:
         if not self.count[cls]:
             del self.count[cls]
             del self._by_shape[self._shapes.pop(cls.number)]
+
+
+def _mounts(spec: Mapping[str, Any]) -> bool:
+    """Whether a pod uses volume claims, its own or those made for it."""
+    return any(volume.get("persistentVolumeClaim") or volume.get("ephemeral") for volume in spec.get("volumes") or ())
 
 
 def _has_pod_terms(spec: Mapping[str, Any]) -> bool:

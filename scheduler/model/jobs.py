@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scheduler.model.resources import CPU, MEMORY, Amounts, Ints, Mask, Rows, positive, widened
+from scheduler.model.supply import NOTHING, Supply
 
 if TYPE_CHECKING:
     from scheduler.framework.explain import Verdict
@@ -57,7 +58,8 @@ class TaskClass:
     `request` (with `pods: 1`) is what a node must have; `compared` are the dimensions that a fit compares: cpu, memory
     and everything asked; `floor` is the request there and below every amount elsewhere. `nonzero` is (cpu, memory) with
     Kubernetes's defaults of 100m and 200Mi for containers that ask nothing. `spec` is the pod spec of one of the tasks,
-    to read selectors, affinity and tolerations from; `share` is what it asks of cards that pods share.
+    to read selectors, affinity and tolerations from; `share` is what it asks of cards that pods share. `mounts`: its pods
+    use volume claims, `claims`: resource claims (which ones, their own pods say); `gate`: they pass a queue's gate first.
     Labels are not part of a class: a check that needs them is contextual and looks at the task's own `pod`.
     """
 
@@ -72,6 +74,9 @@ class TaskClass:
     gpu_dimension: int = -1
     best_effort: bool = False
     share: Share | None = None
+    mounts: bool = False
+    claims: bool = False
+    gate: bool = False
     compared: Rows = field(init=False)
     floor: Ints = field(init=False, repr=False)
 
@@ -94,7 +99,7 @@ class TaskInfo:
     `priority` is the order inside a job (pod priority, or its `volcano.sh/task-priority`). `gated`: held by a
     scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone;
     `sub` is its part of a job that has parts; `cards` are the parts of shared cards that it holds, `marks` the
-    annotations by which its bind tells so.
+    annotations by which its bind tells so; `supply` is what its claims were given.
     """
 
     uid: str
@@ -115,6 +120,7 @@ class TaskInfo:
     gpus: tuple[int, ...] = ()
     cards: tuple[Use, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict, repr=False)
+    supply: Supply = NOTHING
     gated: bool = False
     nominated: str = ""
 
@@ -124,8 +130,8 @@ class TaskInfo:
         return f"{self.namespace}/{self.name}"
 
     def let_go(self) -> None:
-        """Hold no GPU and no part of a card any more."""
-        self.gpus, self.cards, self.marks = (), (), {}
+        """Hold no GPU, no part of a card, no volume and no device any more."""
+        self.gpus, self.cards, self.marks, self.supply = (), (), {}, NOTHING
 
     @property
     def request(self) -> Ints:

@@ -20,4 +20,5 @@ def choose(evaluator: Evaluator, standing: Standing, task: TaskInfo, within: Mas
         evaluator.task_refusals(task, open_)
         if not open_[row]:
             return NO_NODE, False
+        return row, not (standing.views.idle[row] and evaluator.task_ready(task, open_)[row])
     return row, not standing.views.idle[row]

@@ -26,7 +26,8 @@ def of_nodes(
         standing.refusal_position = evaluator.nodes.position
     verdict = cast(Verdict, standing.refusal)
     if refused:
-        verdict = replace(verdict, rejected={**verdict.rejected, **refused})
+        told = evaluator.task_explained(task, refused) if verdict.code is Code.NODES_REFUSED else None
+        verdict = replace(told or verdict, nodes=verdict.nodes, rejected={**verdict.rejected, **refused})
     return replace(verdict, task=task.role or task.name)
 
 

@@ -6,7 +6,7 @@ separable checks and scores, so it holds across sessions while the configuration
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints, Mask, Rows
 
 if TYPE_CHECKING:
+    from scheduler.framework.explain import Verdict
     from scheduler.framework.plugin import Check, Scale, Score
     from scheduler.framework.registrations import NodeScore, Predicate, Room
     from scheduler.framework.session import Session
@@ -237,6 +238,24 @@ class Evaluator:
                 ok[rows[~answer]] = False
                 refused[item.cause] = refused.get(item.cause, 0) + int((~answer).sum())
         return {cause: count for cause, count in refused.items() if count}
+
+    def task_ready(self, task: TaskInfo, ok: Mask) -> Mask:
+        """Of rows that pass a task's contextual checks, those that pass them before anything is released."""
+        rows = np.flatnonzero(ok)
+        for item in self._task_checks:
+            if item.now is not None and len(rows) and item.applies(task):
+                rows = rows[item.now(task, Block(self.nodes, rows))]
+        ready: Mask = np.zeros(len(ok), np.bool_)
+        ready[rows] = True
+        return ready
+
+    def task_explained(self, task: TaskInfo, causes: Iterable[str]) -> Verdict | None:
+        """What a contextual check that refused nodes says of it with numbers, the last one first."""
+        for item in reversed(self._task_checks):
+            if item.explain is not None and item.cause in causes and (verdict := item.explain(task)) is not None:
+                found: Verdict = verdict
+                return found
+        return None
 
     def task_scores(self, task: TaskInfo, rows: Any) -> Floats:
         """Sum of the contextual scores of a task over its candidates."""

@@ -22,7 +22,7 @@ def choose_one(
     if within is not None:
         open_ &= within
     refused = evaluator.task_refusals(task, open_)
-    idle = views.idle & open_
+    idle = evaluator.task_ready(task, views.idle & open_)
     pipelined = not idle.any()
     candidates = open_ & views.future if pipelined else idle
     if not candidates.any():

@@ -13,19 +13,11 @@ from typing import Any
 from cluster import objects
 from cluster.kinds import CLAIM, CSI_CAPACITY, CSI_DRIVER, CSI_NODE, STORAGE_CLASS, VOLUME, Kind
 from cluster.port import Obj
-from cluster.quantities import to_units
+from cluster.volumes import DELAYED, SELECTED_NODE, capacity_of, claim_class, is_bound, size_of, volume_class
 from scheduler.model.jobs import TaskInfo
 from scheduler.model.supply import VolumeChoice
 
 KINDS = (STORAGE_CLASS, CSI_DRIVER, CSI_NODE, CSI_CAPACITY, VOLUME, CLAIM)
-
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-_DELAYED = "WaitForFirstConsumer"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
-_SIZE = "memory"  # sizes of volumes are counted in bytes, as memory is
 
 
 @dataclass(slots=True)
@@ -90,7 +82,7 @@ class Storage:
     def is_delayed(self, claim: Obj) -> bool:
         """Whether the claim is bound only once a pod that uses it has a node."""
         found = self.storage_class(claim)
-        return found is not None and found.get("volumeBindingMode") == _DELAYED
+        return found is not None and found.get("volumeBindingMode") == DELAYED
 
     def tracks_capacity(self, driver: str) -> bool:
         """Whether a driver says by CSIStorageCapacity objects how much it has left where."""
@@ -162,7 +154,7 @@ class Storage:
 
 def mounted(pod: Mapping[str, Any]) -> list[str]:
     """The names of the claims that a pod mounts, those made for its ephemeral volumes included, each once."""
-    found = {}
+    found: dict[str, None] = {}
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
             found[str(name)] = None
@@ -175,45 +167,6 @@ def is_ephemeral(pod: Mapping[str, Any], claim: str) -> bool:
     """Whether a claim of this name is one made for an ephemeral volume of the pod."""
     name = pod["metadata"]["name"]
     return any(v.get("ephemeral") and claim == f"{name}-{v.get('name')}" for v in pod["spec"].get("volumes") or ())
-
-
-def is_bound(claim: Obj) -> bool:
-    """Whether a claim has its volume, and both sides say so."""
-    if not (claim.get("spec") or {}).get("volumeName"):
-        return False
-    return BIND_COMPLETED in objects.annotations(claim) or (claim.get("status") or {}).get("phase") == "Bound"
-
-
-def claim_class(claim: Obj) -> str:
-    """The name of a claim's StorageClass; empty for none."""
-    return objects.annotations(claim).get(_OLD_CLASS) or (claim.get("spec") or {}).get("storageClassName") or ""
-
-
-def volume_class(volume: Obj) -> str:
-    """The name of a volume's StorageClass; empty for none."""
-    return objects.annotations(volume).get(_OLD_CLASS) or (volume.get("spec") or {}).get("storageClassName") or ""
-
-
-def size_of(claim: Obj) -> int:
-    """How many bytes a claim asks for."""
-    return _bytes(((claim.get("spec") or {}).get("resources") or {}).get("requests"))
-
-
-def capacity_of(volume: Obj) -> int:
-    """How many bytes a volume has."""
-    return _bytes((volume.get("spec") or {}).get("capacity"))
-
-
-def _bytes(amounts: Any) -> int:
-    if amounts is not None and not isinstance(amounts, Mapping):
-        raise ValueError("amounts of storage must be a mapping")
-    text = (amounts or {}).get("storage")
-    return to_units(_SIZE, text) if text is not None else 0
-
-
-def modes(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The access modes of a claim or volume."""
-    return frozenset(spec.get("accessModes") or ())
 
 
 def driver_of(volume: Obj) -> tuple[str, str]:

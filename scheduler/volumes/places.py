@@ -14,18 +14,10 @@ import numpy as np
 
 from cluster import objects
 from cluster.port import Obj
+from cluster.volumes import NO_PROVISIONER, SELECTED_NODE, capacity_of, claim_class, is_bound, size_of, would_do
 from scheduler.model.resources import Mask
 from scheduler.model.supply import VolumeChoice
-from scheduler.volumes.catalog import (
-    NO_PROVISIONER,
-    SELECTED_NODE,
-    Storage,
-    capacity_of,
-    claim_class,
-    is_bound,
-    modes,
-    size_of,
-)
+from scheduler.volumes.catalog import Storage
 
 if TYPE_CHECKING:
     from scheduler.plugins.kube.columns import Columns
@@ -129,7 +121,7 @@ class Places:
         fitting = [
             volume
             for volume in storage.volumes(claim_class(claim))
-            if _would_do(volume, claim, key) and storage.owner_of(objects.name(volume)) in ("", key)
+            if would_do(volume, claim, key) and storage.owner_of(objects.name(volume)) in ("", key)
             and (not named or named == objects.name(volume))
         ]  # fmt: skip
         reserved = [volume for volume in fitting if (volume["spec"].get("claimRef"))]
@@ -232,21 +224,6 @@ class _Want:
 
 def _by_size(claims: Mapping[str, Obj]) -> Sequence[tuple[str, Obj]]:
     return sorted(claims.items(), key=lambda each: (size_of(each[1]), each[0]))
-
-
-def _would_do(volume: Obj, claim: Obj, key: str) -> bool:
-    """Whether a volume fits a claim, the node apart; one that is reserved for this very claim, whatever its phase."""
-    spec, asked = volume.get("spec") or {}, claim.get("spec") or {}
-    if objects.is_deleting(volume) or (spec.get("volumeMode") or "Filesystem") != (asked.get("volumeMode") or "Filesystem"):
-        return False
-    if capacity_of(volume) < size_of(claim) or not modes(asked) <= modes(spec):
-        return False
-    owner = spec.get("claimRef")
-    if owner:
-        return f"{owner.get('namespace')}/{owner.get('name')}" == key and owner.get("uid") in (None, "", objects.uid(claim))
-    if ((volume.get("status") or {}).get("phase") or "Available") != "Available":
-        return False
-    return asked.get("selector") is None or objects.matches_selector(asked["selector"], objects.labels(volume))
 
 
 def _in(key: str, values: list[str]) -> Obj:

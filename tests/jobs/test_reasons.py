@@ -64,7 +64,7 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
         ({"code": "nodes.refused", "nodes": 1, "rejected": {}}, "The only node refuses it"),
         ({"code": "nodes.refused", "rejected": {}}, "All 32 nodes refuse it"),
         ({"code": "nodes.refused"}, "No node takes it. Most common cause: Labels do not match the selector"),
-        ({"code": "nodes.refused", "resource": "corpus", "rejected": {"volume_claim": 32}}, "Volume claim corpus does not exist"),
+        ({"code": "volume.missing", "resource": "corpus"}, "Volume claim corpus does not exist"),
         ({"code": "pod.too_large", "short": 0}, "Impossible: no node has all that a pod asks"),
         ({"code": "pod.too_large", "asked": 12_000, "limit": 8000}, "Impossible: a pod asks 12 GPUs, the largest node has 8"),
     ],

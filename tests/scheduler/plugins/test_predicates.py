@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.kinds import CLAIM
 from cluster.objects import matches_node, untolerated
 from scheduler.framework.explain import Code, Stage
 from scheduler.framework.plugin import Event
@@ -88,10 +89,10 @@ def test_a_missing_claim_refuses_before_any_node_is_asked() -> None:
     world.node("n", cpu=9)
     cls = world.cls({"cpu": 1}, {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]})
     task = world.task(world.job("j"), cls)
-    world.claims = {}
     answers = [check(task) for check in world.session("predicates").functions("pre_predicate")]
-    assert [(answer.stage, answer.code, answer.resource) for answer in answers] == [(Stage.NODE_FIT, Code.NODES_REFUSED, "data")]
-    world.claims = {"ns/data": {}}
+    assert [(answer.stage, answer.code, answer.resource) for answer in answers] == [(Stage.NODE_FIT, Code.VOLUME_MISSING, "data")]
+    bound = {"metadata": {"name": "data", "namespace": "ns"}, "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}}
+    world.estate.storage.apply(CLAIM, bound, False)
     assert [check(task) for check in world.session("predicates").functions("pre_predicate")] == [None]
 
 

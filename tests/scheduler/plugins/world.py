@@ -9,6 +9,7 @@ import numpy as np
 
 from cluster.objects import pod_requests
 from scheduler.conf import Arguments, Configuration, PluginOption
+from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
@@ -30,7 +31,8 @@ class World:
         self.queues: dict[str, QueueInfo] = {}
         self.jobs: dict[str, JobInfo] = {}
         self.classes: dict[str, TaskClass] = {}
-        self.claims: dict[str, Any] | None = None
+        self.tasks: dict[str, TaskInfo] = {}
+        self.estate = Estate(self.tasks)
 
     def amounts(self, quantities: dict[str, Any] | None) -> Amounts:
         requests = {_SHORT.get(name, name): str(value) for name, value in (quantities or {}).items()}
@@ -80,6 +82,7 @@ class World:
         found = TaskClass(
             len(self.classes), asked.values, asked.present, np.array(nonzero), spec or {}, "ns", ports, best_effort=best_effort
         )
+        found.mounts = any("persistentVolumeClaim" in volume for volume in (spec or {}).get("volumes", ()))
         self.classes[repr((quantities, spec))] = found
         return found
 
@@ -92,6 +95,7 @@ class World:
         namespace = more.pop("namespace", "ns")
         task = TaskInfo(f"uid{number}", namespace, f"p{number}", cls, pod, index=number, creation=float(number), **more)
         task.status = status or (TaskStatus.RUNNING if node >= 0 else TaskStatus.PENDING)
+        self.tasks[task.uid] = task
         if job is not None:
             job.add(task)
         if node >= 0:
@@ -109,7 +113,7 @@ class World:
             holder.widen(width)
         session = Session(
             "session", Configuration(("allocate",), tiers), self.dims, self.nodes, self.jobs, self.queues,
-            now=1000.0, random=Random(0), classes=list(self.classes.values()), claims=self.claims,
+            now=1000.0, random=Random(0), classes=list(self.classes.values()), estate=self.estate,
         )  # fmt: skip
         session.open()
         return session

@@ -1,10 +1,8 @@
 """predicates: which nodes a pod may run on, by the rules of Kubernetes's default scheduler.
 
 In the order of the checks: room for one more pod, cordons, node selector and affinity, taints, host ports, inter-pod
-affinity, volumes (that the claims exist), topology spread. Whether the resources fit is the allocate action's to ask.
-
-Not checked yet, and the argument that would govern it is accepted: volume limits and zones, binding of volumes that
-wait for their first consumer, dynamic resources.
+affinity, topology spread, volumes (`volumes`), dynamic resources (`dynamic`). Whether the resources fit is the allocate
+action's to ask.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster.objects import tolerates, untolerated
-from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import HostPort, TaskClass, TaskInfo
 from scheduler.model.nodes import Block
@@ -23,6 +20,8 @@ from scheduler.model.resources import PODS, Mask
 from scheduler.plugins.kube import affinity, columns, population, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population
+from scheduler.plugins.predicates.dynamic import DeviceRules
+from scheduler.plugins.predicates.volumes import VolumeRules
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -42,22 +41,22 @@ class Predicates:
 
     Arguments (all true): `predicate.<check>Enable` for NodeAffinity, NodePorts, TaintToleration, PodAffinity,
     NodeVolumeLimits, VolumeZone, PodTopologySpread, VolumeBinding; `predicate.CacheEnable` (what it would cache is
-    always cached here).
+    always cached here); `volumebinding.bindTimeoutSeconds` (600): how long a pod waits for its claims to be bound;
+    `predicate.DynamicResourceAllocationEnable` (true).
     """
 
     name: ClassVar[str] = "predicates"
     _columns: Columns
     _population: Population
-    _claims: Mapping[str, Any] | None
-    _nodes: int
 
     def __init__(self, arguments: Arguments) -> None:
         self._on = {check: arguments.boolean(f"predicate.{check}Enable", True) for check in _CHECKS}
         arguments.boolean("predicate.CacheEnable", False)
+        _read_binding(arguments)
+        self._dynamic = arguments.boolean("predicate.DynamicResourceAllocationEnable", True)
 
     def on_session_open(self, ssn: Session) -> None:
         self._columns, self._population = columns.of_session(ssn), population.of_session(ssn)
-        self._claims, self._nodes = ssn.claims, len(ssn.nodes)
         ssn.add_predicate(self.name, "pod_count", has_pod_slot, resolvable=True)
         ssn.add_predicate(self.name, "cordoned", self._uncordoned, static=True)
         if self._on["NodeAffinity"]:
@@ -70,10 +69,12 @@ class Predicates:
             ssn.add_predicate(self.name, "ports", has_free_ports, resolvable=True, applies=lambda cls: bool(cls.host_ports))
         if self._on["PodAffinity"]:
             ssn.add_task_predicate(self.name, "pod_affinity", self._befriended, self._population.concerns)
-        if self._on["VolumeBinding"] and self._claims is not None:
-            ssn.add_pre_predicate(self.name, self._lacks_claim)
         if self._on["PodTopologySpread"]:
             ssn.add_task_predicate(self.name, "spread", self._spread, _must_spread)
+        if any(cls.mounts for cls in ssn.classes):
+            VolumeRules(ssn, self.name, self._on, self._columns)
+        if self._dynamic and any(cls.claims for cls in ssn.classes):
+            DeviceRules(ssn, self.name, self._columns)
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write."""
@@ -128,21 +129,16 @@ class Predicates:
         placed = self._population.placed
         return spread.within_skew(kind, asked, placed, nodes.topologies, nodes.names, nodes.taints)[at.rows]
 
-    def _lacks_claim(self, task: TaskInfo) -> Verdict | None:
-        assert self._claims is not None
-        for volume in task.cls.spec.get("volumes") or ():
-            claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-            if claim and f"{task.namespace}/{claim}" not in self._claims:
-                nodes = self._nodes
-                return Verdict(
-                    Stage.NODE_FIT,
-                    Code.NODES_REFUSED,
-                    task=task.role,
-                    resource=claim,
-                    nodes=nodes,
-                    rejected={"volume_claim": nodes},
-                )
-        return None
+
+def _read_binding(arguments: Arguments) -> None:
+    """What Volcano's volume binding reads; how room is scored matters only where capacities are scored, which is off."""
+    for key, default in (("volumebinding.bindTimeoutSeconds", 600), ("volumebinding.weight", 1)):
+        if arguments.integer(key, default) < 0:
+            raise arguments.error(key, "must not be negative")
+    if not isinstance(arguments.value("volumebinding.shape", []), list):
+        raise arguments.error("volumebinding.shape", "must be a list of points, each with utilization and score")
+    if arguments.integer("dynamicresources.filterTimeoutSeconds", 10) < 0:
+        raise arguments.error("dynamicresources.filterTimeoutSeconds", "must not be negative")
 
 
 def has_pod_slot(cls: TaskClass, at: Block) -> Mask:
