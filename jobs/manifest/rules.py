@@ -16,6 +16,7 @@ from cluster.quantities import parse_quantity
 from cluster.validation import Faults, check_shape, prune
 from jobs.keys import pod_name
 from jobs.manifest.graph import check_dependencies
+from jobs.manifest.outcome import check_made_pods
 from jobs.manifest.partitions import check_partitions, check_topology
 from jobs.manifest.policies import check_policies
 from jobs.manifest.shapes import JobShape
@@ -53,6 +54,8 @@ def validate(obj: Obj, reader: Reader, old: Obj | None = None) -> list[FieldErro
     _check_volumes(job["spec"].get("volumes") or [], found)
     if not any(_ROLE_NAMES.fullmatch(fault.pointer) for fault in shape):  # else names that were meant would be missed
         check_dependencies(job["spec"].get("tasks") or [], found)
+    if not shape and not found:
+        check_made_pods(job, _name_of(job), found)
     _check_queue(job["spec"].get("queue") or "default", reader, found)
     return faults.with_apart(found)
 
@@ -68,10 +71,15 @@ def _check_meta(meta: dict[str, Any], faults: Faults) -> None:
     check_labels(meta, "/metadata", faults)
 
 
+def _name_of(job: dict[str, Any]) -> str:
+    """The name that the job will have, its random letters left open."""
+    meta = job.get("metadata") or {}
+    return meta.get("name") or (meta.get("generateName") or "") + _SUFFIX
+
+
 def _check_tasks(job: dict[str, Any], faults: Faults) -> None:
     tasks = job["spec"].get("tasks") or []
-    meta = job.get("metadata") or {}
-    name = meta.get("name") or (meta.get("generateName") or "") + _SUFFIX
+    name = _name_of(job)
     if not tasks:
         faults.add("/spec/tasks", "must have at least one task", "required")
     seen: dict[str, int] = {}
@@ -134,8 +142,7 @@ def _check_sums(spec: dict[str, Any], shape: list[FieldError], faults: Faults) -
 
 
 def _check_plugins(job: dict[str, Any], faults: Faults) -> None:
-    spec, meta = job["spec"], job.get("metadata") or {}
-    name = meta.get("name") or (meta.get("generateName") or "") + _SUFFIX
+    spec, name = job["spec"], _name_of(job)
     for title, arguments in (spec.get("plugins") or {}).items():
         if title not in REGISTRY:
             faults.add(pointer("spec", "plugins", title), f"is no job plugin: known are {', '.join(REGISTRY)}", "unknown")
