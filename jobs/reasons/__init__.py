@@ -97,6 +97,9 @@ def steps(verdict: Verdict) -> list[Step]:
     return [Step(s.value, stage_label(s), "ok" if i < at else "held" if i == at else "") for i, s in enumerate(order)]
 
 
+_ROOM = frozenset({"gpu_slots", "gpu_cards", "pod_count", "ports", "devices", "volume_in_use", "volume_limit", "volume_capacity"})
+
+
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """How many nodes one cause ruled out; `share` is a part of the largest, for the bar."""
@@ -109,7 +112,7 @@ class Rejection:
     @property
     def is_room(self) -> bool:
         """Room may come by itself; other causes stay until somebody changes something."""
-        return self.cause.startswith("insufficient:") or self.cause in ("gpu_slots", "gpu_cards", "pod_count", "ports")
+        return self.cause.startswith("insufficient:") or self.cause in _ROOM
 
 
 def rejections(verdict: Verdict) -> list[Rejection]:
@@ -142,6 +145,7 @@ def _is_of_a_node(verdict: Verdict) -> bool:
         Code.NODES_INSUFFICIENT,
         Code.GANG_INCOMPLETE,
         Code.RELEASING,
+        Code.DEVICES_INSUFFICIENT,
         Code.TOPOLOGY_NO_DOMAIN,
         Code.NO_VICTIMS,
     )

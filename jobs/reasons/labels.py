@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from cluster.display import resource_name, spaced
+from jobs.reasons import supplies
 from scheduler.framework.explain import Spared, Stage
 
 
@@ -36,12 +37,12 @@ def cause_label(cause: str) -> str:
         "ports": _("Host port in use"),
         "gpu_slots": _("No GPU free enough"),
         "gpu_cards": _("No shared GPU has room"),
-        "volume_claim": _("Volume claim does not exist"),
         "proportion": _("Would leave too little beside a scarce resource"),
         "usage": _("Measured to be too busy"),
         "node_group": _("Not in a node group of the queue"),
         "spread": _("Spreading rules it out"),
         "pod_affinity": _("Affinity to other pods rules it out"),
+        **supplies.causes(),
     }
     return labels.get(cause, cause)
 

@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from cluster.display import spaced
 from jobs import held
+from jobs.reasons import supplies
 from scheduler.framework.explain import Code, Stage
 
 Verdict = Mapping[str, Any]
@@ -50,8 +51,6 @@ def _needs_nodes(verdict: Verdict) -> str:
 
 
 def _refused(verdict: Verdict) -> str:
-    if "volume_claim" in (verdict.get("rejected") or {}):
-        return _("Volume claim %(resource)s does not exist")
     if not verdict.get("rejected"):
         return ngettext("The only node refuses it", "All %(nodes)s nodes refuse it", int(verdict.get("nodes") or 0))
     return _("No node takes it. Most common cause: %(cause)s")
@@ -144,6 +143,7 @@ def _far_no_victims(verdict: Verdict) -> str:
 
 
 SHORT: dict[str, Form] = {
+    **supplies.SHORT,
     **held.SHORT,
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
     Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
@@ -169,6 +169,7 @@ SHORT: dict[str, Form] = {
     Code.TOPOLOGY_OUTSIDE: lambda v: _("Its pods run in %(domain)s, above the allowed tier %(tier)s"),
 }
 LONG: dict[str, Form] = {
+    **supplies.LONG,
     **held.LONG,
     Code.QUEUE_CAPABILITY: _far_at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
@@ -186,6 +187,7 @@ LONG: dict[str, Form] = {
     ),
 }
 ADVICE: dict[str, Form] = {
+    **supplies.ADVICE,
     **held.ADVICE,
     Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
     Code.QUEUE_CLOSED: lambda v: _("Submit it to an open queue, or ask an administrator to open %(queue)s."),
