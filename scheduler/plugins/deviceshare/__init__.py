@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -85,7 +86,8 @@ class DeviceShare:
         ssn.add_room(self.name, CAUSE, self._now, self._later, applies=self._concerns)
         if self._weight > 0 and self._policy:
             ssn.add_node_score(self.name, self._score, applies=self._concerns)
-        ssn.add_task_predicate(self.name, CAUSE, self._apart, lambda task: bool(self._keeps_apart(task)))
+        apart, concerned = partial(self._apart, later=True), lambda task: bool(self._keeps_apart(task))
+        ssn.add_task_predicate(self.name, CAUSE, apart, concerned, now=partial(self._apart, later=False))
         ssn.add_handlers(allocate=self._allocate)
 
     def on_session_close(self, ssn: Session) -> None:
@@ -184,21 +186,23 @@ class DeviceShare:
         found += [_matcher(rule) for rule in self._rules if _matcher(rule)(task)]
         return found
 
-    def _closed(self, task: TaskInfo, row: int) -> set[str]:
+    def _closed(self, task: TaskInfo, row: int, *, later: bool) -> set[str]:
+        """Cards of a row that the task may not share; `later`: those that are being released are open."""
         apart = self._keeps_apart(task)
         return {
             use.card.partition("[")[0]
             for other in (self._nodes.tasks[row].values() if apart else ())
-            if other is not task and any(matches(other) for matches in apart)
+            if other is not task and not (later and other.status is TaskStatus.RELEASING)
+            if any(matches(other) for matches in apart)
             for use in other.cards
         }
 
-    def _apart(self, task: TaskInfo, at: Block) -> Mask:
+    def _apart(self, task: TaskInfo, at: Block, *, later: bool) -> Mask:
         share = task.cls.share
         assert share is not None
         return np.array([
-            not (closed := self._closed(task, row))
-            or self._choose(row, self._states(row, self._held(row, later=True)), share, closed) is not None
+            not (closed := self._closed(task, row, later=later))
+            or self._choose(row, self._states(row, self._held(row, later=later)), share, closed) is not None
             for row in at.rows.tolist()
         ], np.bool_)  # fmt: skip
 
@@ -216,7 +220,7 @@ class DeviceShare:
             if self._way == "GPUNumberEnable" and task.gpus:  # chosen by their links already
                 choice: Choice | None = Choice([[Use(str(gpu), cards[gpu].card.memory) for gpu in task.gpus]])
             else:
-                choice = self._choose(task.node, cards, share, self._closed(task, task.node))
+                choice = self._choose(task.node, cards, share, self._closed(task, task.node, later=later))
             if choice is None:
                 logger.error("%s was placed on %s, where no card has room", task.key, self._nodes.names[task.node])
                 continue
