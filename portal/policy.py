@@ -9,8 +9,11 @@ from django.db.models import Model, QuerySet
 M = TypeVar("M", bound=Model)
 
 EVERYBODY = frozenset(
-    {"jobs.view", "jobs.submit", "queues.view", "nodes.view", "pods.view", "podgroups.view", "events.view", "scheduler.view"}
-)
+    {
+        "jobs.view", "jobs.submit", "logs.view", "queues.view", "nodes.view", "pods.view", "podgroups.view", "events.view",
+        "scheduler.view",
+    }
+)  # fmt: skip
 OWNERS = frozenset({"jobs.act"})
 STAFF = frozenset({"queues.change", "nodes.change", "pods.act", "podgroups.act", "objects.apply", "workload.start"})
 

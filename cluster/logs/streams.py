@@ -154,8 +154,9 @@ def _last_lines(records: list[Record], lines: int) -> list[Record]:
 
 
 def _piece(path: Path, offset: int, most: int) -> bytes:
+    """At most so many bytes from there on; -1: all."""
     if path.suffix == ".gz":
-        return _unpacked(str(path), path.stat().st_mtime_ns)[offset : offset + most]
+        return _unpacked(str(path), path.stat().st_mtime_ns)[offset : offset + most if most >= 0 else None]
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -166,7 +167,7 @@ def _piece(path: Path, offset: int, most: int) -> bytes:
 
 
 def _whole(path: Path) -> bytes:
-    return _piece(path, 0, 1 << 40)
+    return _piece(path, 0, -1)
 
 
 @lru_cache(4)

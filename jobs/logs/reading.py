@@ -1,0 +1,97 @@
+"""Records of many containers in the order of time: all, or the last ones, and then those that come."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cluster.logs.records import Record
+from cluster.logs.streams import START, Position
+from jobs.logs.asked import Asked
+from jobs.logs.sources import Source
+
+CHUNK = 262_144
+Line = tuple[Source, Record]
+
+
+@dataclass
+class Reading:
+    """Where one reader stands in each of its sources. Not to be used by two threads at once."""
+
+    asked: Asked
+    sources: dict[str, Source] = field(default_factory=dict)
+    _positions: dict[str, Position] = field(default_factory=dict)
+    _over: set[str] = field(default_factory=set)
+
+    def add(self, sources: list[Source]) -> list[Source]:
+        """Take up sources; those that are new. They are read from their beginning, or from `begin` on."""
+        new = [source for source in sources if source.key not in self.sources]
+        for source in new:
+            self.sources[source.key] = source
+            self._positions.setdefault(source.key, START)
+        return new
+
+    def begin(self) -> Iterator[list[Line]]:
+        """What is there now, in pieces: the last lines that were asked for, or everything."""
+        sources = list(self.sources.values())
+        if self.asked.tail is not None:
+            yield self._tails(sources, self.asked.tail)
+            return
+        piece: list[Line] = []
+        size = 0
+        merged = heapq.merge(*(self._all(source) for source in sources), key=lambda line: line[1].at)
+        for line in merged:
+            piece.append(line)
+            size += len(line[1].text) + 64
+            if size > CHUNK:
+                yield piece
+                piece, size = [], 0
+        yield piece
+
+    def more(self) -> list[Line]:
+        """What came since; all of it is read once its source has nothing to add."""
+        found: list[Line] = []
+        for key, source in self.sources.items():
+            if key in self._over:
+                continue
+            ended = source.is_over()  # asked first: what is written before the end is then read
+            records, self._positions[key] = source.stream.read(self._positions[key], CHUNK)
+            found += [(source, record) for record in records]
+            if ended and not records:
+                self._over.add(key)
+        found.sort(key=lambda line: line[1].at)
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no source will give any more."""
+        return len(self._over) == len(self.sources)
+
+    def _tails(self, sources: list[Source], lines: int) -> list[Line]:
+        found: list[Line] = []
+        for source in sources:
+            records, self._positions[source.key] = source.stream.tail(lines)
+            found += [(source, record) for record in records if record.at >= self.asked.since]
+        found.sort(key=lambda line: line[1].at)
+        return found[len(found) - min(len(found), _from(found, lines)) :]
+
+    def _all(self, source: Source) -> Iterator[Line]:
+        position = source.stream.since(self.asked.since) if self.asked.since else START
+        while True:
+            records, position = source.stream.read(position, CHUNK)
+            self._positions[source.key] = position
+            if not records:
+                return
+            yield from ((source, record) for record in records if record.at >= self.asked.since)
+
+
+def _from(found: list[Line], lines: int) -> int:
+    """How many records at the end make so many lines."""
+    full = 0
+    for count, (_, record) in enumerate(reversed(found)):
+        if record.full:
+            full += 1
+            if full > lines:
+                return count
+    return len(found)
