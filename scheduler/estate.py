@@ -1,4 +1,4 @@
-"""What a cluster has beside nodes, jobs and queues, as a session needs it: volumes, devices, and who selects pods.
+"""What a cluster has beside nodes, jobs and queues, as a session needs it: volumes, devices, CPUs, and who selects pods.
 
 The scheduler's cache owns it and feeds it with objects; plugins ask it.
 """
@@ -15,13 +15,15 @@ from cluster.volumes import is_bound
 from scheduler.dynamic.catalog import KINDS as DEVICE_KINDS
 from scheduler.dynamic.catalog import Devices
 from scheduler.model.jobs import TaskInfo
+from scheduler.model.numa import KINDS as NUMA_KINDS
+from scheduler.model.numa import NumaNodes
 from scheduler.model.services import KINDS as SERVICE_KINDS
 from scheduler.model.services import Services
 from scheduler.model.supply import Supply
 from scheduler.volumes.catalog import KINDS as VOLUME_KINDS
 from scheduler.volumes.catalog import Storage
 
-KINDS: tuple[Kind, ...] = (*VOLUME_KINDS, *DEVICE_KINDS, *SERVICE_KINDS)
+KINDS: tuple[Kind, ...] = (*VOLUME_KINDS, *DEVICE_KINDS, *SERVICE_KINDS, *NUMA_KINDS)
 """In the order in which they are best taken in."""
 
 
@@ -33,14 +35,17 @@ class Estate:
     storage: Storage = field(default_factory=Storage)
     devices: Devices = field(default_factory=Devices)
     services: Services = field(default_factory=Services)
+    numa: NumaNodes = field(default_factory=NumaNodes)
 
     def appliers(self) -> dict[Kind, Callable[[Obj, bool], None]]:
         """By kind, how an object (or the news that it is gone) is taken in."""
-        return {
-            kind: partial(part.apply, kind)
-            for kinds, part in ((VOLUME_KINDS, self.storage), (DEVICE_KINDS, self.devices), (SERVICE_KINDS, self.services))
-            for kind in kinds
-        }
+        parts = (
+            (VOLUME_KINDS, self.storage),
+            (DEVICE_KINDS, self.devices),
+            (SERVICE_KINDS, self.services),
+            (NUMA_KINDS, self.numa),
+        )
+        return {kind: partial(part.apply, kind) for kinds, part in parts for kind in kinds}
 
     def drop(self, kind: Kind, obj: Obj) -> None:
         """Forget an object whose new version makes no sense."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.objects import format_units
-from scheduler.framework.explain import Code, Spared, Verdict
+from scheduler.framework.explain import Code, Spared, Stage, Verdict
 
 _CAUSES = {
     "selector": "node(s) didn't match the node selector",
@@ -14,6 +14,9 @@ _CAUSES = {
     "pod_count": "node(s) had no room for another pod",
     "ports": "node(s) had the host port taken",
     "gpu_cards": "node(s) had no shared card with room",
+    "numa_policy": "node(s) had another NUMA policy, or none",
+    "numa_cpus": "node(s) had no CPUs free as the NUMA policy wants them",
+    "extender": "node(s) were ruled out by an extender",
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
     "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",
@@ -74,6 +77,9 @@ def describe(verdict: Verdict) -> str:
             return f"queue {verdict.queue} is at its share: {_asks(verdict)}"
         case Code.RESOURCE_QUOTA:
             return f"a resource quota of the namespace is used up: {_asks(verdict)}"
+        case Code.EXTENDER:
+            held = "its queue" if verdict.stage is Stage.QUEUE_LIMIT else "this job"
+            return f"an extender of the scheduler holds back {held}"
         case Code.OVERCOMMIT:
             return f"the cluster has admitted as much as it may: {_asks(verdict)}"
         case Code.POD_TOO_LARGE:

@@ -97,7 +97,9 @@ def steps(verdict: Verdict) -> list[Step]:
     return [Step(s.value, stage_label(s), "ok" if i < at else "held" if i == at else "") for i, s in enumerate(order)]
 
 
-_ROOM = frozenset({"gpu_slots", "gpu_cards", "pod_count", "ports", "devices", "volume_in_use", "volume_limit", "volume_capacity"})
+_ROOM = frozenset(
+    {"gpu_slots", "gpu_cards", "pod_count", "ports", "numa_cpus", "devices", "volume_in_use", "volume_limit", "volume_capacity"}
+)
 
 
 @dataclass(frozen=True, slots=True)

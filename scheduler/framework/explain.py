@@ -36,6 +36,7 @@ class Code(StrEnum):
     QUEUE_OVERUSED = "queue.overused"
     OVERCOMMIT = "overcommit"
     RESOURCE_QUOTA = "resource_quota"
+    EXTENDER = "extender"
     GANG_TOO_FEW_PODS = "gang.too_few_pods"
     GANG_INCOMPLETE = "gang.incomplete"
     NODES_INSUFFICIENT = "nodes.insufficient"

@@ -15,7 +15,7 @@ plugins: dict[str, type[Plugin]] = {}
 actions: dict[str, type[Action]] = {}
 
 LATER_PLUGINS = frozenset({
-    "cdp", "deviceshare", "extender", "network-topology-aware", "numa-aware",
+    "cdp", "deviceshare", "extender", "network-topology-aware",
     "pdb", "rescheduling", "tdm",
 })  # fmt: skip
 """Volcano's plugins that Basalt does not have yet, unless they registered."""

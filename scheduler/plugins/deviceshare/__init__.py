@@ -224,7 +224,7 @@ class DeviceShare:
             if choice is None:
                 logger.error("%s was placed on %s, where no card has room", task.key, self._nodes.names[task.node])
                 continue
-            task.cards, task.marks = choice.uses(), self._annotations(task, choice)
+            task.cards, task.marks = choice.uses(), {**task.marks, **self._annotations(task, choice)}
 
     def _annotations(self, task: TaskInfo, choice: Choice) -> dict[str, str]:
         now = self._ssn.now
