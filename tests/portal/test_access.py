@@ -29,16 +29,8 @@ TABLE = {
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
         GET:api:pod-log GET:api:job-logs
-        GET:api:jobflows GET:api:jobflow GET:api:jobflow-by-uid GET:api:jobtemplates GET:api:jobtemplate GET:api:jobtemplate-by-uid
-        GET:api:cronjobs GET:api:cronjob GET:api:cronjob-by-uid POST:api:jobflows POST:api:jobtemplates POST:api:cronjobs
-        jobs:flows jobs:flow jobs:templates jobs:template jobs:crons jobs:cron
         GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
-    ("owner", "staff"): """
-        POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action
-        PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
-        PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
-        PATCH:api:cronjob PATCH:api:cronjob-by-uid DELETE:api:cronjob DELETE:api:cronjob-by-uid POST:api:cronjob-action
-        POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action""",
+    ("owner", "staff"): "POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action",
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
         POST:cluster:node_action POST:api:node-action
