@@ -85,9 +85,10 @@ def parse(flags: Iterable[Flag], arguments: Sequence[str]) -> Arguments:
 
 
 def hidden(flags: Iterable[Flag], arguments: Sequence[str], instead: str) -> list[str]:
-    """The arguments with every secret value replaced; what cannot be understood behind a secret's name is hidden as well."""
+    """The arguments with every secret value replaced, whatever else in them is wrong."""
+    flags = list(flags)
     secret = {flag.name for flag in flags if flag.is_secret}
-    switches = {flag.name for flag in flags if isinstance(flag.default, bool)}
+    take_a_value = {flag.name for flag in flags if not isinstance(flag.default, bool)}
     shown: list[str] = []
     value_of = ""
     for argument in arguments:
@@ -99,7 +100,7 @@ def hidden(flags: Iterable[Flag], arguments: Sequence[str], instead: str) -> lis
             shown.append(f"{argument[: argument.index('=')]}={instead}")
         else:
             shown.append(argument)
-            value_of = name if not has_value and name not in switches else ""
+            value_of = name if not has_value and name in take_a_value else ""
     return shown
 
 

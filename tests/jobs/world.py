@@ -13,9 +13,10 @@ from cluster.admission import Admission
 from cluster.clock import ManualClock
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import NotFound
-from cluster.kinds import COMMAND, EVENT, JOB, NODE, POD, POD_GROUP, QUEUE
+from cluster.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, NODE, POD, POD_GROUP, QUEUE, SECRET, SERVICE
 from cluster.objects import annotations, is_deleting, labels, name, namespace, stamp
 from cluster.port import Binding, Obj
+from cluster.rules import RULES
 from jobs import keys, operations
 from jobs.admission import rules
 from jobs.controller import ControllerManager
@@ -26,8 +27,10 @@ START = 1_900_000_000.0
 
 
 def all_rules() -> Admission:
-    """The rules of queues and jobs, apart from the process-wide registry."""
+    """The rules of queues and jobs, and of what jobs' plugins make, apart from the process-wide registry."""
     admission = Admission()
+    for kind in (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY):
+        admission.register(kind, RULES[kind])
     admission.register(QUEUE, QueueRules())
     for kind, rule in rules(SCHEDULERS).items():
         admission.register(kind, rule)
