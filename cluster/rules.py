@@ -83,7 +83,7 @@ class _HyperNodeSpec(Shape):
     members: list[_Member] | None = None
 
 
-class _HyperNode(Shape):
+class HyperNodeShape(Shape):
     metadata: Meta
     spec: _HyperNodeSpec
 
@@ -119,7 +119,7 @@ class _NumatopologySpec(Shape):
     podAllocations: list[_PodAllocation] | None = None
 
 
-class _Numatopology(Shape):
+class NumatopologyShape(Shape):
     metadata: Meta
     spec: _NumatopologySpec | None = None
 
@@ -170,7 +170,7 @@ class HyperNodeRules(_Plain):
 
     def check(self, request: Request) -> list[FieldError]:
         """Shapes, then selectors."""
-        faults = Faults(check_shape(_HyperNode, request.obj))
+        faults = Faults(check_shape(HyperNodeShape, request.obj))
         if faults:
             return faults
         for index, member in enumerate((request.obj["spec"].get("members")) or ()):
@@ -199,7 +199,7 @@ class NumatopologyRules(_Plain):
 
     def check(self, request: Request) -> list[FieldError]:
         """Shapes, then policies, ids and lists."""
-        shape = check_shape(_Numatopology, request.obj)
+        shape = check_shape(NumatopologyShape, request.obj)
         faults, spec = Faults(shape), prune(request.obj, shape).get("spec") or {}
         for name, known in _NUMA_POLICIES.items():
             given = (spec.get("policies") or {}).get(name, "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from cluster.durations import parse_duration
@@ -46,9 +46,16 @@ def _duration(value: Any) -> Any:
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
-Duration = Annotated[Any, BeforeValidator(_duration)]
+_AMOUNT = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+    "pattern": r"^[+]?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$",
+}  # what an API server can be told of an amount: a decimal that is not negative, with one of Kubernetes's suffixes
+Duration = Annotated[Any, BeforeValidator(_duration), WithJsonSchema({"type": "string", "maxLength": 100})]
 Texts = dict[str, str]
-Resources = Annotated[dict[str, Any], BeforeValidator(_amounts)]
+Resources = Annotated[
+    dict[str, Any], BeforeValidator(_amounts), WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT})
+]
 
 
 class Shape(BaseModel):

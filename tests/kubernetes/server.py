@@ -1,0 +1,126 @@
+"""A real kube-apiserver on etcd, started for the tests where a machine has their binaries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import requests
+import yaml
+from kubernetes import client, config
+
+_FOLDERS = (os.environ.get("KUBEBUILDER_ASSETS", ""), "/usr/local/kubebuilder/bin")
+_START_SECONDS = 90
+TOKEN = "tests-token"
+
+
+def binary(name: str) -> str | None:
+    """Where a Kubernetes developer's machine has `kube-apiserver`, `etcd` or `kubectl`; None where it has not."""
+    for folder in filter(None, _FOLDERS):
+        if os.access(path := os.path.join(folder, name), os.X_OK):
+            return path
+    return None if name == "kube-apiserver" else shutil.which(name)
+
+
+class ApiServer:
+    """One API server with its etcd, both in a folder of their own; admin by a token."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = _free_port()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.folder / "kubeconfig"
+
+    @property
+    def client(self) -> client.ApiClient:
+        return config.new_client_from_config(str(self.kubeconfig))
+
+    def start(self) -> None:
+        """Start both and wait until the server says that it is ready."""
+        etcd_port = _free_port()
+        key, tokens = self.folder / "sa.key", self.folder / "tokens.csv"
+        subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+        tokens.write_text(f"{TOKEN},admin,admin,system:masters\n")
+        etcd = f"http://127.0.0.1:{etcd_port}"
+        self._run(
+            "etcd",
+            "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync",
+            "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
+            "--listen-peer-urls", f"http://127.0.0.1:{_free_port()}",
+        )  # fmt: skip
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers={etcd}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'certs'}", f"--token-auth-file={tokens}", "--authorization-mode=RBAC",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            "--service-account-issuer=https://tests.invalid", "--disable-admission-plugins=ServiceAccount",
+            "--service-cluster-ip-range=10.0.0.0/24",
+        )  # fmt: skip
+        self._wait()
+        self.kubeconfig.write_text(yaml.safe_dump(self._config()))
+
+    def stop(self) -> None:
+        """End both."""
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in reversed(self._processes):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def kubectl(self, *arguments: str, text: str | None = None, check: bool = False) -> subprocess.CompletedProcess[str]:
+        """What kubectl says; `text` is its standard input."""
+        command = [binary("kubectl") or "kubectl", "--kubeconfig", str(self.kubeconfig), *arguments]
+        return subprocess.run(command, input=text, text=True, capture_output=True, check=check, timeout=60)
+
+    def _run(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self._processes.append(subprocess.Popen([binary(name) or name, *arguments], stdout=log, stderr=log, cwd=self.folder))
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                answer = requests.get(
+                    f"{self.url}/readyz",
+                    headers={"Authorization": f"Bearer {TOKEN}"},
+                    verify=str(self.folder / "certs" / "apiserver.crt"),
+                    timeout=2,
+                )
+                if answer.ok:
+                    return
+            except (requests.RequestException, OSError):
+                pass  # not up yet
+            time.sleep(0.2)
+        said = (self.folder / "kube-apiserver.log").read_text()[-2000:]
+        self.stop()
+        raise RuntimeError(f"kube-apiserver was not ready within {_START_SECONDS} s: {said}")
+
+    def _config(self) -> dict[str, object]:
+        authority = str(self.folder / "certs" / "apiserver.crt")
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "tests", "cluster": {"server": self.url, "certificate-authority": authority}}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "admin"}}],
+            "current-context": "tests",
+        }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
