@@ -12,6 +12,7 @@ from cluster.admission import Admission
 from cluster.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
+    from cluster.embedded.claims import ClaimKeeper
     from cluster.embedded.fates import Timing
     from cluster.embedded.kubelet import Kubelet
     from cluster.embedded.lock import OwnerLock
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """An open embedded cluster: run `kubelet.run(stop)` in a thread of its own, and `close` at the end."""
+    """An open embedded cluster: run `kubelet.run` and `claims.run` in threads of their own, and `close` at the end."""
 
     cluster: EmbeddedCluster
     kubelet: Kubelet | ProcessKubelet
+    claims: ClaimKeeper
     _table: StoreTable
     _lock: OwnerLock
 
     def close(self) -> None:
         """Let the database and the lock go. Nothing may write any more."""
+        self.claims.close()
         self.kubelet.close()
         self._table.close()
         self._lock.release()
@@ -53,6 +56,7 @@ def open_embedded(
     Objects are read back as they were. Raises `cluster.embedded.lock.StoreLocked` when another process owns it.
     """
     # The table needs Django; the store alone, which scenarios and simulations import, does not.
+    from cluster.embedded.claims import ClaimKeeper
     from cluster.embedded.kubelet import Kubelet
     from cluster.embedded.lock import OwnerLock
     from cluster.embedded.store import EmbeddedCluster
@@ -67,7 +71,7 @@ def open_embedded(
         cluster = EmbeddedCluster(table=table, clock=clock or SystemClock(), admission=admission, start=table.load())
         gc.freeze()  # what was read back stays for long: no collection need look at it
         kubelet = processes(cluster) if processes else Kubelet(cluster, timing=timing, seed=seed)
-        return Embedded(cluster, kubelet, table, lock)
+        return Embedded(cluster, kubelet, ClaimKeeper(cluster), table, lock)
     except BaseException:
         lock.release()
         raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cluster.clock import Clock
 from cluster.embedded import podstatus
+from cluster.embedded.claims import ClaimKeeper
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import POD
 from cluster.objects import is_deleting, name, namespace, uid
@@ -16,6 +17,7 @@ class InstantKubelet:
     def __init__(self, cluster: EmbeddedCluster, clock: Clock) -> None:
         self._cluster, self._clock = cluster, clock
         self._watch = cluster.watch([POD])
+        self._claims = ClaimKeeper(cluster)
 
     def settle(self) -> int:
         """Do what is due; how many pods changed."""
@@ -25,7 +27,7 @@ class InstantKubelet:
         for pod in started:
             self.report(pod, podstatus.running(pod, self._clock.now()))
         self._cluster.remove_stopped([(namespace(pod), name(pod), uid(pod)) for pod in stopped])
-        return len(started) + len(stopped)
+        return len(started) + len(stopped) + self._claims.settle()
 
     def end(self, pod: Obj, exit_code: int) -> None:
         """A running pod ends."""
@@ -37,6 +39,7 @@ class InstantKubelet:
 
     def close(self) -> None:
         """Stop watching."""
+        self._claims.close()
         self._watch.close()
 
 

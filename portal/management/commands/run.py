@@ -74,6 +74,7 @@ class Command(BaseCommand):
                     self._say_processes(embedded.kubelet)
             found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
             found.runs["kubelet"] = embedded.kubelet.run
+            found.runs["claims"] = embedded.claims.run
             if isinstance(embedded.kubelet, ProcessKubelet):
                 found.runs["logs"] = retention.keeper(embedded.kubelet.logs, processes.log_bounds())
             self._serve(found, listener, options)
