@@ -15,6 +15,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
+from cluster import runtime
+
 # Unfold renders Alpine directives and small inline scripts, which evaluate text; nobody but staff reaches these pages.
 _POLICY = {"script-src": [SELF, UNSAFE_INLINE, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
 
@@ -35,6 +37,11 @@ class BasaltAdminSite(UnfoldAdminSite):
         if request.user.is_authenticated and not self.has_permission(request):
             raise PermissionDenied
         return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
+
+
+def environment(request: HttpRequest) -> list[str] | None:
+    """What Unfold shows beside the title: a warning where jobs run their commands on this machine."""
+    return [str(_("Jobs run their commands on this machine, as its user.")), "warning"] if runtime.runs_commands() else None
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:

@@ -253,6 +253,7 @@ UNFOLD = {
     "SITE_SYMBOL": "deployed_code",
     "SHOW_VIEW_ON_SITE": False,
     "BORDER_RADIUS": "4px",
+    "ENVIRONMENT": "portal.admin_site.environment",
     "SIDEBAR": {"navigation": "portal.admin_site.navigation"},
     "COLORS": {
         "primary": {

@@ -41,5 +41,12 @@ def for_scripts() -> dict[str, object]:
         "span": _("%(state)s %(duration)s"),
         "noNode": _("no node"),
         "others": _("others"),
+        "logLines": _("%(n)s lines"),
+        "logMatches": _("%(n)s of %(all)s lines match"),
+        "logOver": _("The containers have ended: this is all of their log that is kept."),
+        "logCut": _("The beginning of a long log was let go."),
+        "logRefused": _("You may not read this log any more."),
+        "logBusy": _("Too many logs are being followed now: reload the page later."),
+        "logBroken": _("The log broke off. Trying again."),
         "freeOf": _("%(free)s of %(total)s free"),
     }

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.http import Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -45,10 +46,18 @@ def _described(known: tuple[str, ...]) -> list[OpenApiParameter]:
     return [OpenApiParameter(key, str, description=_WORDS[key]) for key in known]
 
 
+class _AsAsked(DefaultContentNegotiation):  # type: ignore[misc]
+    """The parameters say in which form a log goes out, so any Accept header will do; refusals are JSON as everywhere."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
 class PodLog(APIView):
     """The log of one container of a pod, also after the pod is gone."""
 
     permission_classes = (IsAuthenticated,)
+    content_negotiation_class = _AsAsked
 
     @extend_schema(parameters=_described(parameters.POD), responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request, namespace: str, name: str) -> StreamingHttpResponse:
@@ -73,6 +82,7 @@ class JobLogs(APIView):
     """The logs of all containers of a job's pods, or of those of one task, in the order of time."""
 
     permission_classes = (IsAuthenticated,)
+    content_negotiation_class = _AsAsked
 
     @extend_schema(parameters=_described(parameters.JOB), responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request, namespace: str, name: str) -> StreamingHttpResponse:

@@ -19,13 +19,14 @@ from cluster.access import policy
 from cluster.errors import ApiError
 from jobs import operations, reasons, summary
 from jobs.choices import job_mark
+from jobs.logs import page as logs
 from jobs.models import Job
 from jobs.pages import export, parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
 from jobs.pages.facets import panels
 from jobs.pages.podgrid import grid, runs
 
-TABS = ("overview", "pods", "events", "yaml")
+TABS = ("overview", "pods", "logs", "events", "yaml")
 
 
 class _Known(Paginator):
@@ -117,6 +118,8 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         }
     elif tab == "pods":
         context["pods"] = Paginator(shown.pods, queries.POD_PAGE).get_page(request.GET.get("page"))
+    elif tab == "logs":
+        context |= logs.context(request.user, job, shown.pods, request.GET)
     elif tab == "yaml":
         context["yaml"] = list(yamlview.lines(yamlview.dump(job.manifest)))
     return render(request, "jobs/detail.html", context)

@@ -46,6 +46,12 @@ def theme(value: str | None) -> str:
 
 
 @register.simple_tag
+def runs_commands() -> tuple[str, ...] | None:
+    """What pods have to do without where their commands run on this machine; None where nothing runs here."""
+    return runtime.missing() if runtime.runs_commands() else None
+
+
+@register.simple_tag
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite (`ic-…`); with a label it is an image, without one it is decoration."""
     if label:

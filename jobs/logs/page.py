@@ -1,0 +1,88 @@
+"""The tab with a job's logs: its form, and the last lines as the page is served. What comes then is fetched by its script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from cluster import runtime
+from cluster.logs.records import Record
+from jobs.logs import sources
+from jobs.logs.api import may_read_job
+from jobs.logs.asked import Asked
+from jobs.logs.reading import Reading
+from jobs.models import Job, Pod
+
+FIRST_LINES = 300
+LINES = (300, 1000, 10_000, 100_000)
+_USUAL = 10_000
+COLOURS = 6
+_MOST_OFFERED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A line of the page as it is served."""
+
+    at: str
+    pod: str
+    container: str
+    colour: int
+    is_error: bool
+    is_piece: bool
+    text: str
+
+
+def context(user: Any, job: Job, pods: list[Pod], given: QueryDict) -> dict[str, Any]:
+    """What the tab's template needs; `pods` are those that the user may see. Choices that do not exist count as none."""
+    tasks = list(dict.fromkeys(pod.task for pod in pods if pod.task))
+    task = given.get("task", "") if given.get("task", "") in tasks else ""
+    offered = [pod for pod in pods if not task or pod.task == task]
+    pod = next((pod for pod in offered if pod.uid == given.get("pod")), None)
+    names = sources.containers(pod or offered[0], job) if offered else []
+    container = given.get("container", "") if given.get("container", "") in names else ""
+    lines = int(given["lines"]) if given.get("lines") in map(str, LINES) else _USUAL
+    previous = given.get("previous") == "true"
+    asked = Asked(container=container, task=task, previous=previous, tail=FIRST_LINES)
+    may_read = may_read_job(user, job)
+    address = _address(job, task, pod, container, previous=previous)
+    return {
+        "log_tasks": tasks if len(tasks) > 1 else [],
+        "log_pods": offered[:_MOST_OFFERED],
+        "log_containers": names,
+        "log_choice": {"task": task, "pod": pod, "container": container, "lines": lines, "previous": previous},
+        "log_lines": _lines(job, [pod] if pod else offered, asked) if may_read else [],
+        "log_counts": LINES,
+        "log_denied": not may_read,
+        "log_stream": f"{address}&{urlencode({'format': 'json', 'follow': 'true', 'tailLines': lines})}",
+        "log_file": f"{address}&{urlencode({'download': 'true', 'timestamps': 'true'})}",
+        "is_simulated": not runtime.runs_commands(),
+    }
+
+
+def _address(job: Job, task: str, pod: Pod | None, container: str, *, previous: bool) -> str:
+    """Where the REST API gives what was chosen."""
+    parameters = {"container": container} | ({"previous": "true"} if previous else {})
+    if pod is not None:
+        parameters |= {"pod": pod.name}
+    parameters |= {"uid": job.uid, "task": task}
+    chosen = {key: value for key, value in parameters.items() if value}
+    return f"{reverse('api:job-logs', args=[job.namespace, job.name])}?{urlencode(chosen)}"
+
+
+def _lines(job: Job, pods: list[Pod], asked: Asked) -> list[Shown]:
+    reading = Reading(asked)
+    found = reading.add(sources.of_pods(pods, job, asked))
+    numbers = {source.key: number for number, source in enumerate(found)}
+    return [
+        _shown(record, source.pod, source.container, numbers[source.key]) for piece in reading.begin() for source, record in piece
+    ]
+
+
+def _shown(record: Record, pod: str, container: str, number: int) -> Shown:
+    colour = number % COLOURS + 1
+    return Shown(record.at, pod, container, colour, record.stream == "e", not record.full, record.shown())
