@@ -32,7 +32,7 @@ class Rules(Protocol):
     """What an app says about one kind. Either method may do nothing."""
 
     def default(self, request: Request) -> None:
-        """Fill in defaults in `request.obj` (create only)."""
+        """Fill in defaults in `request.obj`: on create, and on update too where the rules say `defaults_updates = True`."""
         ...
 
     def validate(self, request: Request) -> list[FieldError]:
@@ -61,8 +61,8 @@ class Admission:
     def admit(self, request: Request) -> Obj:
         """The object as it may be stored. Raises Invalid with all faults, or Forbidden."""
         rules = self._rules.get(request.kind, ())
-        if request.operation == "CREATE":
-            for rule in rules:
+        for rule in rules:
+            if request.operation == "CREATE" or (request.operation == "UPDATE" and getattr(rule, "defaults_updates", False)):
                 rule.default(request)
         faults = [fault for rule in rules for fault in rule.validate(request)]
         if faults:

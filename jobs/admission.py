@@ -72,9 +72,10 @@ def priority_of(name: str, reader: Any) -> int | None:
 
 @dataclass(frozen=True)
 class JobRules:
-    """Jobs: `jobs.manifest` says everything."""
+    """Jobs: `jobs.manifest` says everything. The manifest that was submitted, sent again, is no change."""
 
     scheduler: str
+    defaults_updates: bool = True
 
     def default(self, request: Request) -> None:
         """Fill in what the manifest leaves out."""

@@ -19,6 +19,7 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.urls import path  # noqa: E402
 
+from portal import kubernetes  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
@@ -39,6 +40,15 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
             return
 
 
+_bodies = BodyLimit(_pages)
+
+
+async def _http(scope: Any, receive: Any, send: Any) -> None:
+    """Pages and API; and the cluster itself for those who speak as Kubernetes does."""
+    serve = kubernetes.application if scope["path"].startswith(f"{kubernetes.PREFIX}/") else _bodies
+    await serve(scope, receive, send)
+
+
 _sockets = AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter([path("ws/live/", LiveConsumer.as_asgi())])))
 
-application = ProtocolTypeRouter({"http": BodyLimit(_pages), "websocket": _sockets, "lifespan": _lifespan})
+application = ProtocolTypeRouter({"http": _http, "websocket": _sockets, "lifespan": _lifespan})

@@ -8,6 +8,7 @@ writer. The line of settled changes is kept for a bounded stretch; each watch re
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -161,6 +162,14 @@ class Journal:
     def has_expired(self, version: int) -> bool:
         """Whether changes after this resourceVersion are partly forgotten (lock held)."""
         return version < self._forgotten
+
+    def position_after(self, version: int) -> int | None:
+        """The position of the first settled change after a resourceVersion; None when changes since then are partly forgotten,
+        or when there never was such a version: it is of another store."""
+        with self.lock:
+            if version < self._forgotten or version > self.version:
+                return None
+            return self._line_start + bisect_right(self._line, version, key=lambda change: change.version)
 
     def since(self, position: int, most: int) -> tuple[list[Change], int] | None:
         """Up to `most` settled changes from a position of the line, and the next position; None when it is forgotten."""

@@ -26,6 +26,7 @@ from cluster.embedded.fields import selectable
 from cluster.embedded.journal import Journal, Table
 from cluster.embedded.memory import Memory, key_of
 from cluster.embedded.pods import Pods
+from cluster.embedded.tail import Tail, Wanted
 from cluster.embedded.watch import StoreWatch
 from cluster.embedded.writes import Writes, check_preconditions, metadata_of, private
 from cluster.errors import ApiError, BadRequest, Expired, Forbidden, NotFound
@@ -55,6 +56,12 @@ class StatusWrite:
     name: str
     status: Obj
     resource_version: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Listener:
+    kinds: frozenset[Kind]
+    wake: Callable[[], None]
 
 
 class EmbeddedCluster:
@@ -136,6 +143,17 @@ class EmbeddedCluster:
         return StoreWatch(
             self._journal, self._memory, kinds, namespace=namespace, labels=by_label, fields=by_field, notify=notify
         )
+
+    def tail(self, kind: Kind, version: int, *, namespace: str = "", labels: str = "", fields: str = "") -> Tail:
+        """Changes of a kind behind a resourceVersion. Raises BadRequest for a selector, Expired for a version that is too old."""
+        by_label, by_field = _selectors(kind, labels, fields)
+        return Tail(self._journal, Wanted(kind, namespace, by_label, by_field), version)
+
+    def on_change(self, kinds: Sequence[Kind], wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` whenever objects of these kinds changed; what it returns ends that."""
+        listener = _Listener(frozenset(kinds), wake)
+        self._journal.listen(listener)
+        return lambda: self._journal.leave(listener)
 
     # --- writing ---
 

@@ -1,0 +1,140 @@
+"""The port over HTTP: the embedded cluster's Kubernetes API on one side, the Kubernetes client on the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from cluster.admission import Admission
+from cluster.embedded.http import KubernetesApi
+from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import Forbidden, NotFound, Unavailable
+from cluster.kinds import CONFIG_MAP, JOB, NODE, SECRET, Kind
+from cluster.kubernetes import KubernetesCluster, connect
+from tests.cluster.port_suite import NS, PortSuite, collect, config, shown, synced
+
+
+class OpenGate:
+    """Lets `all` in everywhere; `some` reads ConfigMaps alone."""
+
+    def user(self, token: str) -> str | None:
+        return token if token in ("all", "some") else None
+
+    def may_read(self, user: str, kind: Kind) -> bool:
+        return user == "all" or kind == CONFIG_MAP
+
+    def check_write(self, user: str, *_: Any) -> None:
+        if user != "all":
+            raise Forbidden("you may not write")
+
+
+class Served:
+    """A cluster behind a real HTTP server."""
+
+    def __init__(self) -> None:
+        self.cluster = EmbeddedCluster(admission=Admission(), history=50)
+        settings = uvicorn.Config(
+            KubernetesApi(lambda: self.cluster, OpenGate()),
+            port=0,
+            log_level="error",
+            lifespan="off",
+            timeout_graceful_shutdown=0,
+        )
+        self.server = uvicorn.Server(settings)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.005)
+        self.url = f"http://127.0.0.1:{self.server.servers[0].sockets[0].getsockname()[1]}"
+
+    def close(self) -> None:
+        self.server.should_exit = self.server.force_exit = True
+        self.thread.join(5)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    served = Served()
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def port(served: Served) -> Iterator[KubernetesCluster]:
+    served.cluster = EmbeddedCluster(admission=Admission(), history=50)
+    client = connect(served.url, "all")
+    yield client
+    client.close()
+
+
+class TestPort(PortSuite):
+    def eventually(self, holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + 5
+        while not holds():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+def test_without_a_known_token_nobody_gets_in(served: Served):
+    for token in ("", "guessed"):
+        with pytest.raises(Forbidden):
+            connect(served.url, token).list(NODE)
+
+
+def test_rights_are_asked_for_reading_and_for_writing(served: Served, port: KubernetesCluster):
+    some = connect(served.url, "some")
+    assert some.list(CONFIG_MAP).items == []
+    for read in (lambda: some.list(SECRET), lambda: some.get(SECRET, "a", NS), lambda: some.watch([SECRET])):
+        with pytest.raises(Forbidden):
+            read()
+    with pytest.raises(Forbidden):
+        some.create(CONFIG_MAP, config("a"))
+
+
+def test_a_server_that_is_not_there_is_unavailable():
+    with pytest.raises(Unavailable):
+        connect("http://127.0.0.1:1", "x").list(NODE)
+
+
+def test_an_address_that_means_nothing_is_not_found(served: Served, port: KubernetesCluster):
+    with pytest.raises(NotFound):
+        port.get(Kind("batch.volcano.sh", "v9", "Job", "jobs"), "a", NS)
+    with pytest.raises(NotFound):
+        port.get(JOB, "a", NS)
+
+
+def test_a_watch_that_fell_behind_the_servers_history_tells_the_difference(served: Served, port: KubernetesCluster):
+    port.create(CONFIG_MAP, config("stays"))
+    port.create(CONFIG_MAP, config("goes"))
+    watch = port.watch([CONFIG_MAP], namespace=NS)
+    synced(watch)
+    held = served.cluster
+    served.cluster = None  # the server answers nothing for a while
+    for stream in list(watch._streams.values()):
+        stream.shutdown() if hasattr(stream, "shutdown") else stream.close()
+    held.delete(CONFIG_MAP, "goes", NS)
+    for number in range(200):
+        held.create(CONFIG_MAP, config(f"new-{number % 3}-{number}"))
+    held.create(CONFIG_MAP, config("zz-last"))
+    served.cluster = held
+    events = collect(watch, lambda seen: any(e.object["metadata"]["name"] == "zz-last" for e in seen), 20)
+    assert ("DELETED", "goes") in shown(events)
+    assert sum(kind == "ADDED" and name.startswith("new-") for kind, name in shown(events)) == 200
+    watch.close()
+
+
+def test_a_stream_that_breaks_goes_on_where_it_was(served: Served, port: KubernetesCluster):
+    watch = port.watch([CONFIG_MAP], namespace=NS)
+    synced(watch)
+    for number in range(5):
+        for stream in list(watch._streams.values()):
+            stream.shutdown() if hasattr(stream, "shutdown") else stream.close()
+        port.create(CONFIG_MAP, config(f"c-{number}"))
+    events = collect(watch, lambda seen: len(seen) == 5, 20)
+    assert shown(events) == [("ADDED", f"c-{number}") for number in range(5)]
+    watch.close()
