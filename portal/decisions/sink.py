@@ -31,6 +31,8 @@ KEEP = 5000
 """Rows of cycles that are kept."""
 KEEP_EVICTIONS = 50_000
 """Rows of the eviction ledger that are kept."""
+TRIES = 100
+"""Writes for which a gang that the mirror has not shown yet is waited for."""
 PAUSE = 0.25
 """Wall seconds between two writes, so that a fast scheduler is written in bulk."""
 
@@ -47,6 +49,7 @@ class Sink:
         self._written: dict[str, dict[str, Any]] = {}
         self._sampler = Sampler()
         self._last_cycle: datetime | None = None
+        self._nameless: dict[str, int] = {}
         self._first = True
         self._unpruned = 0
 
@@ -121,10 +124,13 @@ class Sink:
 
     def _write_evictions(self, records: list[CycleRecord]) -> None:
         """Rows of the ledger."""
+        self._name_parties()
         found = [(record, each) for record in records for each in record.evictions]
         if not found:
             return
-        jobs = _owners({each.victim_job for _, each in found} | {each.preemptor for _, each in found})
+        keys = {each.victim_job for _, each in found} | {each.preemptor for _, each in found} - {""}
+        jobs = _owners(keys)
+        self._nameless |= dict.fromkeys(keys - jobs.keys(), TRIES)
         rows = [
             Eviction(
                 at=_at(record),
@@ -136,9 +142,21 @@ class Sink:
             for record, each in found
         ]
         Eviction.objects.bulk_create(rows, batch_size=500)
+        notify("jobs", {uid for row in rows for uid in (row.victim_job_uid, row.preemptor_uid)} - {""})
         oldest = Eviction.objects.order_by("-id").values_list("id", flat=True)[KEEP_EVICTIONS : KEEP_EVICTIONS + 1]
         if oldest:
             Eviction.objects.filter(id__lte=oldest[0]).delete()
+
+    def _name_parties(self) -> None:
+        """Give rows of the ledger their jobs, once the mirror has shown the gangs that were new when they were written."""
+        if not self._nameless:
+            return
+        jobs = _owners(self._nameless)
+        for key, uid in jobs.items():
+            Eviction.objects.filter(victim_job=key, victim_job_uid="").update(victim_job_uid=uid)
+            Eviction.objects.filter(preemptor=key, preemptor_uid="").update(preemptor_uid=uid)
+        notify("jobs", set(jobs.values()) - {""})
+        self._nameless = {key: left - 1 for key, left in self._nameless.items() if key not in jobs and left}
 
     def _write_cycles(self, records: list[CycleRecord]) -> None:
         kept = []

@@ -20,6 +20,7 @@ from jobs.pages import parts, verdict
 from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
+from portal import evictions
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
@@ -138,12 +139,13 @@ class JobTopic(Topic):
         groups = list(PodGroup.objects.filter(job_uid=self.uid).order_by("-created_at"))
         self._parts.update(group.uid for group in groups)
         changes = list(PhaseChange.objects.filter(job_uid=self.uid))
+        drawn = parts.rendered(job, changes, lives(self.uid), groups[0] if groups else None)
         extras = {
             "pods": [pod_row(pod) for pod in pods],
             "pods_total": Pod.objects.filter(job_uid=self.uid).count(),
             "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
             "why": [{"uid": self.uid, "html": verdict.html(job)}],
-            "parts": parts.rendered(job, changes, lives(self.uid), groups[0] if groups else None),
+            "parts": [*drawn, evictions.part(user, self.uid)],
         }
         return Answer({self.uid: job_row(job)}, extras)
 

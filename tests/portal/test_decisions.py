@@ -99,6 +99,7 @@ def test_the_ledger_keeps_who_gave_way_to_whom(sink, client, django_user_model):
     assert (row.freed, row.proved) == ({"cpu": 1000}, True)
     assert row.victim_job_uid == Job.objects.get().uid
     client.force_login(django_user_model.objects.create_user("u"))
+    project_pod_groups(Batch([make.pod_group("h", owner="")]))
     (item,) = client.get("/api/v1/evictions", {"victim_job_uid": row.victim_job_uid}).json()["results"]
     assert (item["victim"], item["preemptor"], item["action"]) == ("default/low-w-0", "default/h", "preempt")
     assert client.get("/api/v1/evictions", {"node": "other"}).json()["results"] == []
