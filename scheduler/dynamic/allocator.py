@@ -33,7 +33,7 @@ def matching(request: Request, devices: Sequence[Device]) -> list[Device]:
 
 def _may_have(request: Request, device: Device) -> bool:
     hard = [taint for taint in device.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
-    return all(any(tolerates(each, taint) for each in request.tolerations) for taint in hard)
+    return all(any(tolerates(dict(each), taint) for each in request.tolerations) for taint in hard)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ class Request:
     selectors: tuple[str, ...]
     count: int
     admin: bool = False
-    tolerations: tuple[Any, ...] = ()
+    tolerations: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @property
     def wants_all(self) -> bool:
@@ -88,7 +88,7 @@ def _request(name: str, spec: Mapping[str, Any], catalog: Devices) -> Request:
         tuple(str((each.get("cel") or {}).get("expression") or "false") for each in both),
         0 if spec.get("allocationMode") == "All" else max(int(spec.get("count") or 1), 1),
         bool(spec.get("adminAccess")),
-        tuple(spec.get("tolerations") or ()),
+        tuple(tuple(sorted((str(k), str(v)) for k, v in each.items())) for each in spec.get("tolerations") or ()),
     )
 
 

@@ -114,12 +114,12 @@ def test_a_configuration_is_taken_from_the_files_or_the_option(schedule):
 
 
 def test_a_bad_object_is_told_with_its_place_and_stops_no_other(schedule):
-    found = schedule(node("n1", memory="-1Gi"), node("n2"), gang("g", 1, cpu=1), {"apiVersion": "v1", "kind": "Service"})
+    found = schedule(node("n1", memory="-1Gi"), node("n2"), gang("g", 1, cpu=1), {"apiVersion": "v1", "kind": "Endpoints"})
     assert [bind["node"] for bind in found["binds"]] == ["n2"]
     assert len(found["problems"]) == 2
     assert "objects.yaml, document 1, line 1: Node n1 takes no part: status.allocatable: memory" in found["problems"][0]
     assert "document 5, line" in found["problems"][1]
-    assert "kind Service of v1" in found["problems"][1]
+    assert "kind Endpoints of v1" in found["problems"][1]
 
 
 def test_the_table_says_the_same_for_people(schedule):

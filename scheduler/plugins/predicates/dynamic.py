@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 CAUSE = "devices"
 _EVERYWHERE = -1
+_NOBODY: set[str] = set()
 _PLACED = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
@@ -44,22 +45,25 @@ class _Answers:
 
 
 class DeviceRules:
-    """Registered for a session in which some pod has resource claims."""
+    """Registered for a session in which some pod has resource claims.
+
+    A device has two owners while a task waits for it that another is about to leave.
+    """
 
     def __init__(self, ssn: Session, plugin: str, columns: Columns) -> None:
         self._ssn, self._catalog, self._columns, self._nodes = ssn, ssn.estate.devices, columns, len(ssn.nodes)
         self._tasks = ssn.estate.tasks
         self._catalog.settle(self._tasks)
         self._inventory = _inventory(ssn, self._catalog, columns)
-        self._owners: dict[Key, str] = {}
+        self._owners: dict[Key, set[str]] = {}
         self._moment = 1
         self._touched: Ints = np.ones(ssn.nodes.rows, np.int64)
         self._answers: dict[tuple[Any, bool], _Answers] = {}
         self._asks: dict[str, Ask] = {}
         for key, allocation in self._allocations():
             for device in given(allocation):
-                self._owners[device] = key
-        self._leaving = {key for key in set(self._owners.values()) if self._is_leaving(key)}
+                self._owners.setdefault(device, set()).add(key)
+        self._leaving = {key for key in set().union(*self._owners.values()) if self._is_leaving(key)}
         ssn.add_pre_predicate(plugin, self._claims_are_there)
         ssn.add_task_predicate(plugin, CAUSE, self._later, _claims, now=self._now, explain=self._explained)
         ssn.add_handlers(self._allocated, self._deallocated)
@@ -167,8 +171,7 @@ class DeviceRules:
 
     def _is_gone_by(self, device: Key) -> bool:
         """Whether somebody has the device who stays."""
-        owner = self._owners.get(device)
-        return owner is not None and owner not in self._leaving
+        return not self._owners.get(device, _NOBODY) <= self._leaving
 
     # -- why not -----------------------------------------------------------------------------------------------------------
 
@@ -226,19 +229,20 @@ class DeviceRules:
                 for key in self._claims(task):
                     grant = self._catalog.grants.get(key)
                     if grant is not None and self._catalog.withdraw(key, task.uid) and grant.choice.allocation is not None:
-                        self._disown(grant.choice.allocation)
+                        self._disown(key, grant.choice.allocation)
             self._note(task)
 
     def _own(self, key: str, allocation: Any) -> None:
         for device in given(allocation):
-            if self._owners.get(device) != key:
-                self._owners[device] = key
-                self._touch(device)
+            self._owners.setdefault(device, set()).add(key)
+            self._touch(device)
 
-    def _disown(self, allocation: Any) -> None:
+    def _disown(self, key: str, allocation: Any) -> None:
         for device in given(allocation):
-            if self._owners.pop(device, None) is not None:
-                self._touch(device)
+            self._owners[device].discard(key)
+            if not self._owners[device]:
+                del self._owners[device]
+            self._touch(device)
 
     def _note(self, task: TaskInfo) -> None:
         """A task came, went, or is on its way out: so may be what its claims hold."""
