@@ -269,8 +269,6 @@ class _Reader:
         name = self._text(fields["name"], "name")
         if name in seen:
             self._fault(node, f"plugin {name!r} is listed twice")
-        elif name in registry.LATER_PLUGINS and name not in registry.plugins:
-            self._fault(node, f"plugin {name!r} is Volcano's, and Basalt does not have it yet: leave it out")
         elif name and name not in registry.plugins:
             self._fault(node, f"plugin {name!r} is unknown; known are {', '.join(sorted(registry.plugins))}")
         seen.add(name)

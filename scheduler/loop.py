@@ -22,6 +22,7 @@ from cluster.port import Cluster, Watch
 from scheduler import conf as configuration
 from scheduler.awaiting import Awaiting, Bind
 from scheduler.cache import KINDS, Aside, SchedulerCache
+from scheduler.calls import Caller, PostAll
 from scheduler.conf import ConfError, Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
@@ -95,6 +96,7 @@ class SchedulerLoop:
         period: float = 1.0,
         seed: int = 0,
         fetch: Fetch = fetch_url,
+        post: PostAll | None = None,
     ) -> None:
         self.conf = ConfSource(conf)
         self.failures = 0
@@ -102,7 +104,7 @@ class SchedulerLoop:
         self._names, self._period = tuple(scheduler_names), period
         self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
         self._writer = Writer(cluster)
-        self._meter = Meter(fetch)
+        self._meter, self._post = Meter(fetch), post or Caller().post_all
         self._reports: deque[Report] = deque()
         self._wake = threading.Event()
         self._number = 0
@@ -207,6 +209,7 @@ class SchedulerLoop:
     def _start_over(self) -> None:
         self.close()
         self.cache = SchedulerCache(self._names, choose_gpus)
+        self.cache.post = self._post
         self._keeper = StatusKeeper()
         self._awaiting = Awaiting()
         self._reports.clear()

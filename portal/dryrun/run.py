@@ -105,6 +105,8 @@ def _conclude(result: Result, verdicts: dict[str, Verdict], offline: Offline, fi
         source = files.source(aside.kind, aside.key)
         where = source.place() if source is not None else "made by a controller"
         result.problems.append(f"{where}: {aside.kind} {aside.key.lstrip('/')} takes no part: {aside.reason}")
+    if any(option.name == "extender" for option in offline.conf.plugins()):
+        result.problems.append("the extender is not asked here: it might take what is only tried for done")
     result.problems += [
         f"{source.place('/kind')}: kind {source.obj['kind']} of {source.obj['apiVersion']} means nothing to the scheduler here"
         for source in files.others

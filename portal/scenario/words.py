@@ -142,7 +142,7 @@ _QUEUE_CHANGES = {"queue": text, **{word: shape for word, shape in _QUEUE.items(
 
 def _plugin_name(reader: Reader, node: yaml.Node, where: str) -> str:
     found = text(reader, node, where)
-    if found and found not in registry.plugins and found not in registry.LATER_PLUGINS:
+    if found and found not in registry.plugins:
         reader.fault(node, where, f"there is no scheduler plugin {found!r}")
     return found
 

@@ -56,8 +56,7 @@ class Backfill:
         elif refusal is None:
             rows, _ = ladder.choose(ssn.evaluator, standing, 1)
         if rows:
-            statement.allocate([task], rows)
-            return True
+            return statement.allocate([task], rows)
         if job.uid not in ssn.verdicts and not job.ready_count():
             ssn.refuse(job, refusal or refusals.of_nodes(ssn.evaluator, standing, task, refused))
         return False

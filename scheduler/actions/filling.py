@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from itertools import islice
 
-from scheduler.framework.explain import Verdict
+from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
 from scheduler.model.jobs import JobInfo, TaskInfo
@@ -74,6 +74,8 @@ class Filler:
                     return True
                 continue
             tasks.popleft()
+            if placed is None:
+                continue
             if first.role:
                 failed.add(first.role)
             if not job.worth_continuing(failed, target.part):
@@ -86,8 +88,11 @@ class Filler:
     def _lacking(self, target: Target) -> int:
         return self._ssn.lacking(target.job) if target.part is None else self._ssn.parts.lacking(target.part)
 
-    def _place(self, statement: Statement, target: Target, tasks: list[TaskInfo]) -> int:
-        """Place the first of some equal tasks, as many as one look at the nodes allows; how many. 0: the first fits nowhere."""
+    def _place(self, statement: Statement, target: Target, tasks: list[TaskInfo]) -> int | None:
+        """Place the first of some equal tasks, as many as one look at the nodes allows; how many.
+
+        0: the first fits nowhere; None: a plugin refused what it was given, which says nothing of the others.
+        """
         first, job = tasks[0], target.job
         refusal = self._ssn.pre_predicate(first)
         if refusal is not None:
@@ -109,7 +114,9 @@ class Filler:
         if not rows:
             self._note(job, refusals.of_nodes(evaluator, standing, first, refused, within))
             return 0
-        (statement.pipeline if pipelined else statement.allocate)(tasks[: len(rows)], rows)
+        if not (statement.pipeline if pipelined else statement.allocate)(tasks[: len(rows)], rows):
+            self._note(job, Verdict(Stage.NODE_FIT, Code.EXTENDER, queue=job.queue, task=first.role or first.name))
+            return None
         if target.part is not None and target.part.topology is not None:
             for row in rows:
                 self._ssn.places.grow(target.part, row)

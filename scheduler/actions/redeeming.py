@@ -36,12 +36,11 @@ def redeem(ssn: Session, target: Target, tasks: Tasks) -> Statement | None:
         if ssn.room(target.queue, task.cls) > 0 and ssn.pre_predicate(task) is None:
             within = target.within.mask if target.within is not None else None
             row, pipelined = nominated.choose(evaluator, evaluator.standing(task.cls), task, within)
-        if row < 0:
+        if row < 0 or not (statement.pipeline if pipelined else statement.allocate)([task], [row]):
             statement.discard()
             if target.part is not None:
                 ssn.places.put(target.part, before)
             return None
-        (statement.pipeline if pipelined else statement.allocate)([task], [row])
         if target.part is not None and target.part.topology is not None:
             ssn.places.grow(target.part, row)
     return statement

@@ -29,6 +29,7 @@ from cluster.kinds import (
 from cluster.port import Obj, WatchEvent
 from scheduler.cache.groups import Groups
 from scheduler.cache.pods import Pods
+from scheduler.calls import PostAll
 from scheduler.conf import Configuration
 from scheduler.estate import KINDS as ESTATE_KINDS
 from scheduler.estate import Estate
@@ -79,6 +80,7 @@ class SchedulerCache:
         self.aside: dict[tuple[str, str], Aside] = {}
         self.memo: dict[Any, Any] = {}
         self.usage: Usage = {}
+        self.post: PostAll | None = None
         self._quotas: dict[str, dict[str, Quota]] = {}
         self._oversize = Oversize(self.nodes, self.dims)
         self._places: Places | None = None
@@ -209,7 +211,8 @@ class SchedulerCache:
             classes=self.classes.count.keys(), budgets=list(self.budgets.values()), memo=self.memo,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
-            device_configs=self.device_configs, usage=self.usage, estate=self.estate, roster=roster, places=self._found_places(changed),
+            device_configs=self.device_configs, usage=self.usage, post=self.post, estate=self.estate, roster=roster,
+            places=self._found_places(changed),
         )  # fmt: skip
         for job in roster.strays.values():
             ssn.verdicts[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)

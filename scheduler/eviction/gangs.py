@@ -188,5 +188,4 @@ class GangTaker:
             rows, _ = ladder.choose(evaluator, standing, 1, mask)
         if not rows:
             return False
-        statement.pipeline([task], rows)
-        return True
+        return statement.pipeline([task], rows)

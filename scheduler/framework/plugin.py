@@ -43,12 +43,14 @@ class Vote(IntEnum):
 class Event:
     """Tasks of one job and one class that were just given a node (allocated or pipelined), or lost it.
 
-    `total` is the sum of their requests. Counters of job and nodes are already up to date when handlers hear of it.
+    `total` is the sum of their requests. Counters of job and nodes are already up to date when handlers hear of it. A
+    handler may refuse what they were given (`refused`): then it is taken back.
     """
 
     job: JobInfo | None
     tasks: Sequence[TaskInfo]
     total: Ints
+    refused: bool = False
 
     @property
     def cls(self) -> TaskClass:

@@ -14,11 +14,6 @@ A = TypeVar("A", bound=type[Action])
 plugins: dict[str, type[Plugin]] = {}
 actions: dict[str, type[Action]] = {}
 
-LATER_PLUGINS = frozenset({
-    "cdp", "deviceshare", "extender", "network-topology-aware",
-    "pdb", "rescheduling", "tdm",
-})  # fmt: skip
-"""Volcano's plugins that Basalt does not have yet, unless they registered."""
 READ_METRICS = frozenset({"rescheduling", "usage"})
 """Plugins that look at what nodes are measured to use."""
 

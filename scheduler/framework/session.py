@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from cluster import objects
+from scheduler.calls import PostAll
 from scheduler.conf import Configuration, PluginOption
 from scheduler.estate import Estate
 from scheduler.framework import registry
@@ -38,6 +39,7 @@ class Session(Registrations):
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
     `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
+    `post` asks other programs, None where nobody may be asked;
     `roster` says who is in which queue, and what queues hold.
     """
 
@@ -61,6 +63,7 @@ class Session(Registrations):
         device_configs: Mapping[str, Mapping[str, Any]] | None = None,
         quotas: Mapping[str, Sequence[Quota]] | None = None,
         usage: Mapping[str, tuple[float, float, float]] | None = None,
+        post: PostAll | None = None,
         roster: Roster | None = None,
         places: Places | None = None,
     ) -> None:
@@ -74,7 +77,7 @@ class Session(Registrations):
         self.roster = roster or Roster.of(jobs.values(), queues, dims.width)
         self.places = places or Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
         self.device_configs = device_configs or {}
-        self.usage = usage or {}
+        self.usage, self.post = usage or {}, post
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.leftovers: dict[str, Verdict] = {}

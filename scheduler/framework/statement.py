@@ -70,13 +70,13 @@ class Statement:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def allocate(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> None:
-        """Give pending tasks of one job and class room that is idle, one row each."""
-        self._put(Step.ALLOCATE, TaskStatus.ALLOCATED, list(tasks), rows)
+    def allocate(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> bool:
+        """Give pending tasks of one job and class room that is idle, one row each; False when a plugin refused it."""
+        return self._put(Step.ALLOCATE, TaskStatus.ALLOCATED, list(tasks), rows)
 
-    def pipeline(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> None:
-        """Reserve for pending tasks of one job and class what is being released, one row each."""
-        self._put(Step.PIPELINE, TaskStatus.PIPELINED, list(tasks), rows)
+    def pipeline(self, tasks: Sequence[TaskInfo], rows: Sequence[int]) -> bool:
+        """Reserve for pending tasks of one job and class what is being released, one row each; False: it was refused."""
+        return self._put(Step.PIPELINE, TaskStatus.PIPELINED, list(tasks), rows)
 
     def evict(self, task: TaskInfo, cause: Cause) -> None:
         """Take a task's node away: what it holds is being released from here on."""
@@ -130,11 +130,16 @@ class Statement:
         """The tasks that it pipelines, in that order."""
         return [task for entry in self.entries if entry.step is Step.PIPELINE for task in entry.tasks]
 
-    def _put(self, step: Step, status: TaskStatus, tasks: list[TaskInfo], rows: Sequence[int]) -> None:
+    def _put(self, step: Step, status: TaskStatus, tasks: list[TaskInfo], rows: Sequence[int]) -> bool:
         _set_status(tasks, status)
         self.ssn.nodes.place(tasks, rows)
+        event = _event(tasks)
+        self.ssn.allocated(event)
+        if event.refused:
+            self._take_back(tasks)
+            return False
         self.entries.append(Entry(step, tasks))
-        self.ssn.allocated(_event(tasks))
+        return True
 
     # -- plans: what was done, to be undone and done again --------------------------------------------------------------
 

@@ -39,7 +39,6 @@ def test_switches_have_their_defaults_and_their_exact_spelling():
         ('actions: "allocate"\n', 1, "tiers is missing"),
         ('\nactions: "allocate, dance"\ntiers: []\n', 2, "'dance' is unknown"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: ganged\n', 4, "'ganged' is unknown"),
-        ('actions: "allocate"\ntiers:\n- plugins:\n  - name: extender\n', 4, "does not have it yet"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: gang\n', 6, "listed twice"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - {}\n', 4, "no name"),
         ('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: maybe\n', 5, "true or false"),
