@@ -22,6 +22,7 @@ from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
 from cluster.rows import event_row
 from jobs import filters, operations, writes
+from jobs.made import in_force
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
@@ -48,6 +49,9 @@ class JobFull(JobRow):
     deleted_at = serializers.DateTimeField(allow_null=True)
     actions = serializers.ListField(child=serializers.CharField(), help_text="what can be asked of it in its phase")
     tasks = serializers.ListField(child=serializers.DictField(), help_text="its roles, each with `counts` of pods by phase")
+    plugins = serializers.ListField(
+        child=serializers.DictField(), help_text="in the order in which they run, each with the objects that it `made`"
+    )
     pods = serializers.ListField(child=serializers.DictField(), help_text=f"the first {FIRST_PODS}, by task and index")
     pods_total = serializers.IntegerField(help_text="all its pods, also those of earlier runs")
     pods_url = serializers.CharField(help_text="the list of its pods that exist, by pages")
@@ -57,7 +61,7 @@ class JobFull(JobRow):
     class Meta(JobRow.Meta):
         fields = (
             *JobRow.Meta.fields, "manifest", "deleted_at", "actions", "tasks",
-            "pods", "pods_total", "pods_url", "events", "changes",
+            "plugins", "pods", "pods_total", "pods_url", "events", "changes",
         )  # fmt: skip
 
 
@@ -95,6 +99,7 @@ class JobViewSet(ObjectViewSet):
             "deleted_at": obj.deleted_at.isoformat() if obj.deleted_at else None,
             "actions": operations.allowed_actions(obj.phase) if obj.deleted_at is None else [],
             "tasks": [task_row(task) for task in obj.tasks.all()],
+            "plugins": [plugin.as_dict() for plugin in in_force(obj)],
             "pods": [pod_row(pod) for pod in pods.order_by("task", "index", "-created_at")[:FIRST_PODS]],
             "pods_total": pods.count(),
             "pods_url": f"{reverse('api:pods')}?{urlencode({'job': obj.uid})}",

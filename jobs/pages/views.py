@@ -20,6 +20,7 @@ from cluster.errors import ApiError
 from jobs import operations, reasons, summary
 from jobs.choices import job_mark
 from jobs.logs import page as logs
+from jobs.made import in_force
 from jobs.models import Job
 from jobs.pages import export, parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
@@ -115,6 +116,7 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
             "timeline": timeline.build(job, shown.changes, shown.pods, present),
             "grid": grid(shown.tasks, shown.pods),
             "why": verdict.panel(job),
+            "plugins": in_force(job),
         }
     elif tab == "pods":
         context["pods"] = Paginator(shown.pods, queries.POD_PAGE).get_page(request.GET.get("page"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from cluster import objects
 from cluster.errors import FieldError
+from cluster.kinds import Kind
 from cluster.pointers import pointer
 from cluster.port import Obj
 from jobs.plugins.flags import Flag, parse
@@ -35,10 +37,16 @@ class Plugin:
         """Bring that up to date with a job that was scaled."""
 
     def on_job_delete(self, maker: Maker, job: Obj) -> None:
-        """Take away what a job that has ended needs no more. What is deleted goes with its objects by itself."""
+        """Take away what a job that has ended needs no more. What is deleted takes its objects with it by itself."""
+        for kind, name in self.makes(objects.name(job)):
+            maker.remove(kind, name)
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
         """Change a pod before it is created."""
+
+    def makes(self, job: str) -> Iterator[tuple[Kind, str]]:
+        """The objects that the plugin makes for a job of this name: kind and name."""
+        return iter(())
 
     def check(self, spec: dict[str, Any], name: str) -> Iterator[FieldError]:
         """What is wrong with the plugin in a job of this spec and name, beyond its arguments. Values may be missing."""

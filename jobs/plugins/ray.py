@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster import objects
 from cluster.errors import ApiError, FieldError
-from cluster.kinds import SERVICE
+from cluster.kinds import SERVICE, Kind
 from cluster.port import Obj
 from jobs import keys
 from jobs.plugins.base import Plugin, tasks_of
@@ -49,9 +49,9 @@ class Ray(Plugin):
         ]
         maker.offer(SERVICE, service_name(objects.name(job)), {"spec": {"selector": selector, "ports": ports}})
 
-    def on_job_delete(self, maker: Maker, job: Obj) -> None:
-        """The Service goes."""
-        maker.remove(SERVICE, service_name(objects.name(job)))
+    def makes(self, job: str) -> Iterator[tuple[Kind, str]]:
+        """The Service."""
+        yield SERVICE, service_name(job)
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
         """The command of the container that the plugin starts; its arguments stay."""

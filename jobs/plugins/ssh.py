@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cluster import objects
 from cluster.disclosure import HIDDEN
 from cluster.errors import FieldError
-from cluster.kinds import SECRET
+from cluster.kinds import SECRET, Kind
 from cluster.port import Obj
 from jobs.plugins.base import Plugin
 from jobs.plugins.containers import mount
@@ -51,9 +51,9 @@ class Ssh(Plugin):
         else:
             maker.keep(SECRET, name, {"data": {**(own.get("data") or {}), CONFIG: config}})
 
-    def on_job_delete(self, maker: Maker, job: Obj) -> None:
-        """The keys go."""
-        maker.remove(SECRET, secret_name(objects.name(job)))
+    def makes(self, job: str) -> Iterator[tuple[Kind, str]]:
+        """The keys."""
+        yield SECRET, secret_name(job)
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
         """Mount the files; ssh itself wants them to be its user's alone, others than root must be let read them."""

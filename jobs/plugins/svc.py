@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster import objects
 from cluster.errors import FieldError
-from cluster.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE
+from cluster.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
 from cluster.port import Obj
 from jobs import keys
 from jobs.plugins.base import Plugin, tasks_of
@@ -54,12 +54,12 @@ class Svc(Plugin):
         """The ConfigMap follows the replicas; files in running pods follow it, their variables do not."""
         maker.keep(CONFIG_MAP, config_map_name(objects.name(job)), {"data": dict(hosts_of(job))})
 
-    def on_job_delete(self, maker: Maker, job: Obj) -> None:
-        """All three go."""
-        name = objects.name(job)
-        maker.remove(CONFIG_MAP, config_map_name(name))
-        maker.remove(SERVICE, name)
-        maker.remove(NETWORK_POLICY, name)
+    def makes(self, job: str) -> Iterator[tuple[Kind, str]]:
+        """All three."""
+        yield SERVICE, job
+        yield CONFIG_MAP, config_map_name(job)
+        if not self.arguments.switch("disable-network-policy"):
+            yield NETWORK_POLICY, job
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
         """A name in the Service's domain, the hosts as variables and as files."""

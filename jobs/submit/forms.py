@@ -13,6 +13,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from cluster.pointers import pointer
+from jobs.submit import plugins
 from jobs.submit.draft import Draft, Path
 from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS, Place
 
@@ -54,7 +55,7 @@ def task_count(draft: Draft) -> int:
 
 def places(draft: Draft) -> Iterator[Place]:
     """Every input that the form has for this draft."""
-    for each in JOB_FIELDS:
+    for each in (*JOB_FIELDS, *plugins.FIELDS):
         yield Place(each, (), each.name)
     for index in range(task_count(draft)):
         for each in TASK_FIELDS:

@@ -23,7 +23,7 @@ from cluster.access import policy
 from cluster.errors import ApiError, Unavailable
 from jobs import writes
 from jobs.models import Job
-from jobs.submit import clone, forms
+from jobs.submit import clone, forms, plugins
 from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
 from jobs.submit.preview import models, offered_queues, preview
@@ -208,6 +208,7 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
         "state": _state(checked),
         "shown": json.dumps({key: each.value for key, each in (checked.inputs or {}).items()}, ensure_ascii=False),
         "start": request.POST.get("start", ""),
+        "plugins": plugins.rows(checked.inputs),
         "queues": offered_queues(request.user),
         "models": known,
         "model_values": [value for value, _name in known],

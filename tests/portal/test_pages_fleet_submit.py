@@ -44,6 +44,8 @@ def fields(page):
     found = {}
     for tag in re.findall(r"<input [^>]*>", page):
         name, value = re.search(r'\bname="([^"]*)"', tag), re.search(r'\bvalue="([^"]*)"', tag)
+        if 'type="checkbox"' in tag and " checked" not in tag:
+            continue
         if name and name[1] not in ("csrfmiddlewaretoken", "file", "theme", "next", "language"):
             found[name[1]] = html.unescape(value[1]) if value else ""
     for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>', page, re.DOTALL):
@@ -310,3 +312,35 @@ def test_several_documents_are_checked_before_they_are_applied(lena, fleet):
     page = lena.post(CHECK, {"side": "yaml", "yaml": config}).content.decode()
     assert "Apply all" in page
     assert "notes" in page
+
+
+def test_plugins_are_ticked_and_given_arguments_in_the_form(lena, fleet):
+    draft = fields(lena.get(PAGE, {"shape": "gang"}).content)
+    assert [key for key, value in draft.items() if key.startswith("plugin.") and value] == []
+    asked = {"plugin.mpi": "on", "plugin.mpi.arguments": "--port=5000 '--master=a b'", "do": "sync"}
+    ticked = fields(lena.post(PAGE, draft | asked).content)
+    assert "    mpi:\n      - --port=5000\n      - --master=a b\n" in ticked["yaml"]
+    assert (ticked["plugin.mpi"], ticked["plugin.mpi.arguments"]) == ("on", "--port=5000 '--master=a b'")
+    assert ticked["plugin.svc"] == ""
+    cleared = fields(lena.post(PAGE, ticked | {"plugin.mpi": "", "plugin.env": "on", "do": "sync"}).content)
+    assert "mpi" not in cleared["yaml"]
+    assert "  plugins:\n    env: []\n" in cleared["yaml"]
+    emptied = fields(lena.post(PAGE, ticked | {"plugin.mpi.arguments": "", "do": "sync"}).content)
+    assert "    mpi: []\n" in emptied["yaml"]
+
+
+def test_a_wrong_argument_is_told_beside_its_plugin(lena, fleet):
+    draft = fields(lena.get(PAGE, {"shape": "gang"}).content)
+    page = lena.post(PAGE, draft | {"plugin.svc": "on", "plugin.svc.arguments": "--publish=yes", "do": "submit"})
+    assert page.status_code == 422
+    told = re.search(r'id="e-f-plugin-svc-arguments"[^>]*>(.*?)</div>', page.content.decode())[1]
+    assert "there is no argument --publish" in told
+    assert "--publish-not-ready-addresses" in told
+    assert 'id="e-f-plugin-ssh-arguments" hidden' in page.content.decode()
+
+
+def test_a_quote_left_open_is_a_fault_and_no_crash(lena, fleet):
+    draft = fields(lena.get(PAGE, {"shape": "gang"}).content)
+    page = lena.post(PAGE, draft | {"plugin.svc.arguments": "--x='", "do": "submit"})
+    assert page.status_code == 422
+    assert fields(page.content)["plugin.svc"] == "on"
