@@ -40,8 +40,7 @@ class NodeOrder:
     """Each scorer gives 0 to 100; its weight (`<scorer>.weight`) multiplies it, and 0 turns it off.
 
     A scorer that has nothing to say of a class (no preferred terms, no such taints anywhere, no images known) is not
-    asked; what it would give is the same for all nodes. Kubernetes's default spreading of pods that a Service selects
-    is not scored yet.
+    asked; what it would give is the same for all nodes.
     """
 
     name: ClassVar[str] = "nodeorder"
@@ -68,6 +67,8 @@ class NodeOrder:
             ssn.add_task_score(self.name, self._company, self._population.concerns)
         if weights["podtopologyspread"]:
             ssn.add_task_score(self.name, self._evenness, _wants_spread)
+            if ssn.estate.services:
+                ssn.add_task_score(self.name, self._default_evenness, lambda task: bool(self._population.defaults(task)))
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write."""
@@ -143,11 +144,20 @@ class NodeOrder:
 
     def _evenness(self, task: TaskInfo, at: Block) -> Ints:
         """Soft topology spreading over the candidates."""
-        kind, nodes = self._population.kind(task), self._columns
+        return self._spread_by(spread.constraints(self._population.kind(task), hard=False), task, at)
+
+    def _default_evenness(self, task: TaskInfo, at: Block) -> Ints:
+        """The same for a task that names no constraints, by those that Kubernetes gives to what Services select."""
+        return self._spread_by(self._population.defaults(task), task, at, by_default=True)
+
+    def _spread_by(self, asked: tuple[spread.Constraint, ...], task: TaskInfo, at: Block, *, by_default: bool = False) -> Ints:
+        people, nodes = self._population, self._columns
         candidates: Mask = np.zeros(len(nodes), np.bool_)
         candidates[at.rows] = True
-        asked = spread.constraints(kind, hard=False)
-        even = spread.evenness(kind, asked, self._population.placed, nodes.topologies, candidates, nodes.names, nodes.taints)
+        even = spread.evenness(
+            people.kind(task), asked, people.placed, nodes.topologies, candidates, nodes.names, nodes.taints,
+            by_default=by_default,
+        )  # fmt: skip
         return self._weights["podtopologyspread"] * even[at.rows]
 
 

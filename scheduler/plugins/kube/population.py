@@ -1,7 +1,7 @@
 """Which kinds of pods are on which nodes in a session: made once, then kept by its events.
 
-Only sessions in which some pod has inter-pod affinity or spread constraints pay for it. Pods are told apart only by
-what those ask about: the labels that their selectors mention, and the spec of the pods that have them.
+Only sessions in which some pod has inter-pod affinity or spread constraints, or is spread by default, pay for it. Pods
+are told apart only by what those ask about: the labels that selectors mention, and the spec of the pods that have them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster import objects
 from scheduler.framework.plugin import Event
 from scheduler.model.jobs import NO_NODE, TaskClass, TaskInfo
+from scheduler.model.services import DEFAULTS
 from scheduler.plugins.kube import affinity
 from scheduler.plugins.kube.pods import NamespaceLabels, Placed, PodKind
+from scheduler.plugins.kube.spread import Constraint
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Population", "of_session"]
 
 _MEMO = ("kube", "population")
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that every namespace has."""
 
 
 def of_session(ssn: Session) -> Population:
@@ -37,17 +42,23 @@ class Population:
 
     def __init__(self, ssn: Session) -> None:
         self.session = ssn.uid
-        self.namespaces: NamespaceLabels = {}
+        self.namespaces: NamespaceLabels = {name: {NAMESPACE_NAME: name, **labels} for name, labels in ssn.namespaces.items()}
+        self._services = ssn.estate.services
+        self._service_keys: frozenset[str] | None = None
+        self._defaults: dict[Hashable, tuple[Constraint, ...]] = {}
         self._rows = ssn.nodes.rows
         self._particular = {cls for cls in ssn.classes if _selectors(cls.spec)}
         self._mentioned = {key for cls in self._particular for each in _selectors(cls.spec) for key in _keys(each)}
+        selected = bool(self._services) and any(self._is_selected(task) for job in ssn.active() for task in job.pending())
+        if selected:
+            self._mentioned |= set(self._services.keys())
         self._talk = any(_affinity_terms(cls.spec) for cls in self._particular)
         self._kinds: dict[Hashable, PodKind] = {}
         self._speakers: list[PodKind] = []
         self._concerned: dict[PodKind, bool] = {}
         self._placed: dict[PodKind, Placed] = {}
         self._at: dict[str, tuple[PodKind, int, bool]] = {}
-        if self._particular:
+        if self._particular or selected:
             self._count(ssn)
             ssn.add_handlers(self._allocated, self._deallocated)
 
@@ -89,6 +100,28 @@ class Population:
         if found is None:
             found = self._concerned[kind] = affinity.concerns(kind, self._speakers, self.namespaces)
         return found
+
+    def defaults(self, task: TaskInfo) -> tuple[Constraint, ...]:
+        """The constraints, only wished for, of a task that names none and that a Service or its owner selects."""
+        if not self._services or task.cls.spec.get("topologySpreadConstraints"):
+            return ()
+        meta = task.pod.get("metadata") or {}
+        labels, owner = meta.get("labels") or {}, objects.owner(dict(task.pod)) or {}
+        mine = frozenset((key, labels[key]) for key in self._asked_by_services() if key in labels)
+        who = (task.namespace, mine, owner.get("kind"), owner.get("name"))
+        found = self._defaults.get(who)
+        if found is None:
+            selector = self._services.selector(task.namespace, labels, owner)
+            found = self._defaults[who] = () if selector is None else tuple(Constraint(k, n, selector) for k, n in DEFAULTS)
+        return found
+
+    def _is_selected(self, task: TaskInfo) -> bool:
+        return bool(self.defaults(task))
+
+    def _asked_by_services(self) -> frozenset[str]:
+        if self._service_keys is None:
+            self._service_keys = frozenset(self._services.keys())
+        return self._service_keys
 
     # -- pods come and go ----------------------------------------------------------------------------------------------
 

@@ -100,12 +100,16 @@ def evenness(
     candidates: Mask,
     names: Sequence[str],
     taints: Sequence[Sequence[Mapping[str, Any]]],
+    *,
+    by_default: bool = False,
 ) -> Ints:
     """`[nodes]`: 0 to 100, higher where fewer matching pods are; what counts is how the candidates compare.
 
-    Nodes without all the keys score 0.
+    Nodes without all the keys score 0, unless the constraints are the scheduler's own: a key that a node lacks says
+    nothing of it then.
     """
-    nodes, labelled = len(where), _labelled(asked, where)
+    nodes = len(where)
+    labelled = np.ones(nodes, dtype=np.bool_) if by_default else _labelled(asked, where)
     scored = candidates & labelled
     raw = np.zeros(nodes, dtype=np.float64)
     for constraint in asked:
