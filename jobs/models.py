@@ -8,6 +8,10 @@ from django.db import models
 
 from cluster.models import Projected
 from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.cron.models import CronJob
+from jobs.flows.models import JobFlow, JobTemplate
+
+__all__ = ["CronJob", "Job", "JobFlow", "JobTemplate", "PhaseChange", "Pod", "PodGroup", "Task"]
 
 
 class Job(Projected):
@@ -44,6 +48,7 @@ class Job(Projected):
     verdict = models.JSONField(null=True, help_text="why it waits, as scheduler.framework.explain.Verdict; null when it does not")
     verdict_stage = models.CharField(max_length=24, blank=True, db_index=True)
     manifest = models.JSONField(default=dict, help_text="the whole object, without managed fields")
+    made_by = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the flow or cron job that made it")
 
     class Meta:
         ordering: ClassVar = ["-created_at", "uid"]

@@ -60,6 +60,7 @@ def job(obj: Obj, deleted: bool = False) -> Job:
         gpu_model=_model(spec),
         labels=dict(objects.labels(obj)),
         manifest=without_keys(_without_managed_fields(obj)),
+        made_by=(objects.owner(obj) or {}).get("uid", ""),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from jobs.cron import views as cron_views
+from jobs.flows import views as flow_views
 from jobs.pages import views
 from jobs.submit import views as submit_views
 
@@ -16,4 +18,13 @@ urlpatterns = [
     path("jobs/<str:uid>/", views.job_detail, name="detail"),
     path("jobs/<str:namespace>/<str:name>/", views.job_by_name, name="by_name"),
     path("jobs/<str:uid>/actions/<str:action>/", views.job_action, name="action"),
+    path("flows/", flow_views.flow_list, name="flows"),
+    path("flows/<str:uid>/", flow_views.flow_detail, name="flow"),
+    path("flows/<str:uid>/actions/<str:action>/", flow_views.flow_action, name="flow_action"),
+    path("templates/", flow_views.template_list, name="templates"),
+    path("templates/<str:uid>/", flow_views.template_detail, name="template"),
+    path("templates/<str:uid>/actions/<str:action>/", flow_views.template_action, name="template_action"),
+    path("crons/", cron_views.cron_list, name="crons"),
+    path("crons/<str:uid>/", cron_views.cron_detail, name="cron"),
+    path("crons/<str:uid>/actions/<str:action>/", cron_views.cron_action, name="cron_action"),
 ]

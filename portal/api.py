@@ -27,6 +27,8 @@ from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
 from cluster.rest.views import Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
+from jobs.cron.api import urlpatterns as cron_urls
+from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
@@ -158,6 +160,8 @@ v1 = [
     *cluster_urls,
     *queues_urls,
     *jobs_urls,
+    *flow_urls,
+    *cron_urls,
     *logs_urls,
     path("openapi.json", SchemaView.as_view(), name="openapi"),
 ]

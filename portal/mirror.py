@@ -18,12 +18,14 @@ from cluster.kinds import Kind
 from cluster.port import Cluster, Obj, Watch, WatchEvent
 from cluster.projection import PROJECTIONS as CLUSTER
 from cluster.projection import Batch, unreadable
+from jobs.cron.projection import PROJECTIONS as CRONS
+from jobs.flows.projection import PROJECTIONS as FLOWS
 from jobs.projection import PROJECTIONS as JOBS
 from queues.projection import PROJECTIONS as QUEUES
 
 log = structlog.get_logger(__name__)
 
-PROJECTIONS = {**CLUSTER, **QUEUES, **JOBS}
+PROJECTIONS = {**CLUSTER, **QUEUES, **FLOWS, **CRONS, **JOBS}
 """In the order in which kinds are projected: what others refer to comes first."""
 
 BATCH = 500

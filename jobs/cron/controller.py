@@ -13,6 +13,7 @@ from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import CRON_JOB, JOB, Kind
 from cluster.port import Obj
+from jobs import keys
 from jobs.controller.base import FIELD_MANAGER, Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.status import difference
@@ -29,10 +30,6 @@ def _cron_of_job(job: Obj) -> Iterator[str]:
         yield owner["uid"]
 
 
-def _timing(cron: Obj) -> tuple[object, object]:
-    return cron["spec"].get("schedule"), cron["spec"].get("timeZone")
-
-
 class CronController:
     """Reconciles CronJobs; keys are `namespace/name`."""
 
@@ -42,7 +39,6 @@ class CronController:
 
     def __init__(self, context: Context, events: EventRecorder) -> None:
         self._context, self._events = context, events
-        self._edited: dict[str, float] = {}
 
     def start(self) -> None:
         """Nothing is needed beforehand."""
@@ -51,7 +47,6 @@ class CronController:
         """The cron job itself, or the one that a job belongs to."""
         obj = change.object
         if change.kind == CRON_JOB:
-            self._notice(change)
             return [objects.key(obj)]
         if change.kind == JOB and (owner := runs.owning_cron(obj)):
             return [f"{objects.namespace(obj)}/{owner['name']}"]
@@ -71,6 +66,7 @@ class CronController:
         if schedule is None:
             return None
         now = self._context.clock.now()
+        cron = self._noted(cron, now)
         due = self._due(cron, schedule, jobs, now)
         if due is not None:
             self._run(cron, schedule, due, jobs)
@@ -82,14 +78,6 @@ class CronController:
         cron = self._context.informer.get(CRON_JOB, key)
         if cron is not None and not isinstance(error, Conflict):
             self._events.warning(cron, "FailedCreate" if isinstance(error, _Refused) else "CronJobError", str(error))
-
-    def _notice(self, change: Change) -> None:
-        """Remember when a schedule was changed."""
-        uid = objects.uid(change.object)
-        if change.new is None:
-            self._edited.pop(uid, None)
-        elif change.old is not None and _timing(change.old) != _timing(change.new):
-            self._edited[uid] = self._context.clock.now()
 
     def _schedule(self, cron: Obj) -> Schedule | None:
         """The schedule; one that cannot be read is told, and nothing runs until it is mended."""
@@ -106,7 +94,7 @@ class CronController:
 
     def _due(self, cron: Obj, schedule: Schedule, jobs: list[Obj], now: float) -> float | None:
         """The latest time that has passed and has no job yet; None when there is none, or it is too late for it."""
-        begin = self._begins(cron, jobs)
+        begin = runs.begins(cron, jobs)
         missed = schedule.missed(begin, now)
         if missed.latest is None:
             return None
@@ -125,13 +113,22 @@ class CronController:
 
     def _next_period(self, cron: Obj, schedule: Schedule, due: float | None, now: float) -> float | None:
         """Periods are counted from the last run, so the next one is by that and not by now."""
-        begin = due if due is not None else self._begins(cron, self._context.informer.by(JOB, "cron", objects.uid(cron)))
+        begin = due if due is not None else runs.begins(cron, self._context.informer.by(JOB, "cron", objects.uid(cron)))
         latest = schedule.missed(begin, now).latest
         return schedule.next(begin if latest is None else latest)
 
-    def _begins(self, cron: Obj, jobs: list[Obj]) -> float:
-        """The instant after which times count; those that a new schedule would have had before it was written do not."""
-        return max(runs.begins(cron, jobs), self._edited.get(objects.uid(cron), 0.0))
+    def _noted(self, cron: Obj, now: float) -> Obj:
+        """Keep on the cron job since when it has its schedule: what a new one would have had before was not missed."""
+        timing = f"{cron['spec'].get('timeZone') or 'UTC'} {cron['spec'].get('schedule')}"
+        noted = objects.annotations(cron).get(keys.SCHEDULE_SINCE, "")
+        if noted.partition(" ")[2] == timing:
+            return cron
+        since = objects.stamp(now) if noted else cron["metadata"]["creationTimestamp"]
+        meta = cron["metadata"]
+        body = {"metadata": {"uid": meta["uid"], "annotations": {keys.SCHEDULE_SINCE: f"{since} {timing}"}}}
+        patched = self._context.cluster.patch(CRON_JOB, meta["name"], meta["namespace"], body, field_manager=FIELD_MANAGER)
+        self._context.informer.observe(CRON_JOB, patched)
+        return patched
 
     def _run(self, cron: Obj, schedule: Schedule, slot: float, jobs: list[Obj]) -> None:
         """Make the job of one time, as far as others that still run allow it."""

@@ -87,9 +87,14 @@ def last_run(cron: Obj, jobs: Iterable[Obj]) -> float | None:
 
 
 def begins(cron: Obj, jobs: Iterable[Obj]) -> float:
-    """The instant after which times count: that of the last run, else of the cron job's creation."""
-    last, created = last_run(cron, jobs), objects.parse_time(cron["metadata"]["creationTimestamp"])
-    return created if last is None else max(last, created)
+    """The instant after which times count: that of the last run, or since when it has its schedule."""
+    since = objects.annotations(cron).get(keys.SCHEDULE_SINCE, "").partition(" ")[0]
+    try:
+        start = objects.parse_time(since or cron["metadata"]["creationTimestamp"])
+    except ValueError:
+        start = objects.parse_time(cron["metadata"]["creationTimestamp"])
+    last = last_run(cron, jobs)
+    return start if last is None else max(last, start)
 
 
 def active(jobs: Iterable[Obj]) -> list[Obj]:

@@ -26,6 +26,7 @@ from jobs.models import Job
 from jobs.submit import clone, forms, plugins
 from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
+from jobs.submit.examples import EXAMPLES
 from jobs.submit.preview import models, offered_queues, preview
 from jobs.submit.shapes import BY_KEY, SHAPES, Shape
 from queues.queries import queues
@@ -64,7 +65,7 @@ def validate(request: HttpRequest) -> HttpResponse:
 
 def _fresh(request: HttpRequest) -> HttpResponse:
     origin: Job | None = None
-    text = ""
+    text = EXAMPLES.get(request.GET.get("example", ""), "")
     if uid := request.GET.get("from"):
         origin = get_object_or_404(policy().visible(request.user, Job.objects.all()), uid=uid)
         try:

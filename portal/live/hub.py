@@ -64,7 +64,7 @@ class Hub:
         feed = self._feeds.get(name)
         topic = feed.topic if feed else topics.make(name)
         if topic is None:
-            return "no such topic: there are jobs, job:<uid>, queues, topology, scheduler, overview"
+            return "no such topic: there are " + topics.NAMES
         if not policy().may(socket.user, topic.action):
             return "you may not see this"
         if feed is None:

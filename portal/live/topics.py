@@ -5,8 +5,7 @@ A topic's `load` runs in a thread, for one user, and asks the access policy; `ui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -20,6 +19,8 @@ from jobs.pages import parts, verdict
 from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
+from portal.live import rendered
+from portal.live.answers import Answer, Row, Topic, Uids
 from portal import evictions
 from portal.models import Cycle
 from queues.models import Queue
@@ -29,40 +30,6 @@ LONGEST = 100
 """Characters of a topic's name, and of a row's."""
 SNAPSHOT_PODS = 200
 CHUNK = 500
-Row = dict[str, Any]
-Uids = Collection[str] | None
-"""Names of rows; None means any number of them."""
-
-
-@dataclass
-class Answer:
-    """Rows by their name, and what else the message carries."""
-
-    rows: dict[str, Row] = field(default_factory=dict)
-    extras: dict[str, Any] = field(default_factory=dict)
-
-
-class Topic:
-    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas."""
-
-    action = "jobs.view"
-    interval = 0.25
-
-    def touched(self, topic: str, uids: Uids) -> Uids:
-        """Which of this topic's rows a notice is about: names, None for all of them, empty for none."""
-        raise NotImplementedError
-
-    def load(self, user: Any, uids: Uids) -> Answer:
-        """The rows of these names that the user may see, or all."""
-        raise NotImplementedError
-
-    def delta(self, user: Any, uids: Uids) -> Answer:
-        """The same, for a delta; a topic may leave out what did not change."""
-        return self.load(user, uids)
-
-    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
-        """Which of the rows that were asked for are not there any more."""
-        return sorted(set(asked or ()) - set(rows))
 
 
 class Plain(Topic):
@@ -204,6 +171,9 @@ def make(name: str) -> Topic | None:
     """The topic of a name, or None."""
     if name.startswith("job:") and 5 <= len(name) <= LONGEST:
         return JobTopic(name.removeprefix("job:"))
+    kind, _, uid = name.partition(":")
+    if uid and len(name) <= LONGEST and kind in _PAGES:
+        return _PAGES[kind](uid)
     maker = _TOPICS.get(name)
     return maker() if maker else None
 
@@ -214,4 +184,10 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "topology": lambda: Plain("topology", "nodes.view", _gpus),
     "scheduler": lambda: Plain("scheduler", "scheduler.view", _cycles),
     "overview": OverviewTopic,
+    "flows": rendered.flows,
+    "crons": rendered.crons,
 }
+NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, queues, topology, scheduler, overview"
+_PAGES: dict[str, Callable[[str], Topic]] = {"flow": rendered.flow, "cron": rendered.cron}
+
+__all__ = ["Answer", "Topic", "Uids", "is_name", "make"]

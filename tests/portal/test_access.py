@@ -9,11 +9,13 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
-from cluster.kinds import JOB, NODE, POD_GROUP, QUEUE
+from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD_GROUP, QUEUE
 from cluster.projection import Batch
-from jobs.models import Job
+from jobs.models import CronJob, Job, JobFlow, JobTemplate
 from jobs.projection import project_jobs
 from portal.mirror import PROJECTIONS
+from tests.jobs.cron.world import cron
+from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -29,8 +31,17 @@ TABLE = {
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
         GET:api:pod-log GET:api:job-logs
+        GET:api:jobflows GET:api:jobflow GET:api:jobflow-by-uid GET:api:jobtemplates GET:api:jobtemplate
+        GET:api:jobtemplate-by-uid GET:api:cronjobs GET:api:cronjob GET:api:cronjob-by-uid
+        POST:api:jobflows POST:api:jobtemplates POST:api:cronjobs
+        jobs:flows jobs:flow jobs:templates jobs:template jobs:crons jobs:cron
         GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
-    ("owner", "staff"): "POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action",
+    ("owner", "staff"): """
+        POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action
+        PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
+        PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
+        PATCH:api:cronjob PATCH:api:cronjob-by-uid DELETE:api:cronjob DELETE:api:cronjob-by-uid POST:api:cronjob-action
+        POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action""",
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
         POST:cluster:node_action POST:api:node-action
@@ -55,14 +66,29 @@ def world(make_user):
     cluster.create(NODE, {**make.node(), "metadata": {"name": "gpu-01"}})
     job = make.job()
     cluster.create(JOB, {**job, "metadata": {"name": "train", "annotations": {"basalt.dev/owner": "owner"}}})
-    for kind in (QUEUE, NODE, JOB, POD_GROUP):
+    notes = {"annotations": {"basalt.dev/owner": "owner"}}
+    for kind, obj in ((JOB_TEMPLATE, template("train")), (CRON_JOB, cron(title="train"))):
+        cluster.create(kind, {**obj, "metadata": obj["metadata"] | notes})
+    for kind in (QUEUE, NODE, JOB, POD_GROUP, JOB_TEMPLATE, CRON_JOB):
         PROJECTIONS[kind].project(Batch(cluster.list(kind).items))
+    cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
+    cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
+    PROJECTIONS[JOB_FLOW].project(Batch(cluster.list(JOB_FLOW).items))
     yield {"user": make_user("user"), "owner": make_user("owner"), "staff": make_user("staff", staff=True), "nobody": None}
     runtime.use(None)
 
 
+def _row(name):
+    """The row that a route with a uid is asked about."""
+    title = name.rpartition(":")[2]
+    for word, model in (("template", JobTemplate), ("flow", JobFlow), ("cron", CronJob)):
+        if word in title:
+            return model.objects.get()
+    return Job.objects.get()
+
+
 def address(name):
-    job = Job.objects.get()
+    job = _row(name)
     nodes = dict.fromkeys(("node", "node_panel", "node_action"), "gpu-01")
     values = {
         "uid": job.uid if "pod" not in name and "event" not in name else "unknown",

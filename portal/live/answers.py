@@ -1,0 +1,42 @@
+"""What a topic is: which changes concern it, and the rows it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+Uids = Collection[str] | None
+"""Names of rows; None means any number of them."""
+
+
+@dataclass
+class Answer:
+    """Rows by their name, and what else the message carries."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+class Topic:
+    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas."""
+
+    action = "jobs.view"
+    interval = 0.25
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        """Which of this topic's rows a notice is about: names, None for all of them, empty for none."""
+        raise NotImplementedError
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """The rows of these names that the user may see, or all."""
+        raise NotImplementedError
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        """The same, for a delta; a topic may leave out what did not change."""
+        return self.load(user, uids)
+
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """Which of the rows that were asked for are not there any more."""
+        return sorted(set(asked or ()) - set(rows))

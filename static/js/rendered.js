@@ -1,0 +1,33 @@
+// Pages whose parts are drawn on the server: a part that changed comes whole over the live channel and takes its place.
+//
+//   <div data-rendered="flows">            the topic
+//     <tr data-part="…">                   a part by its name; in lists, which say data-list, that is the row's uid
+import { subscribe } from "./live.js";
+import { isNew } from "./news.js";
+import { language } from "./words.js";
+
+const page = document.querySelector("[data-rendered]");
+const parts = () => [...page.querySelectorAll("[data-part]")];
+const part = (name) => page.querySelector(`[data-part="${CSS.escape(name)}"]`);
+
+function receive(message) {
+  for (const row of message.changed ?? []) {
+    const place = part(row.uid);
+    if (place) write(place, row.html[language] ?? row.html.en);
+    else if (message.type === "delta" && "list" in page.dataset) isNew(row.uid);
+  }
+  for (const uid of message.gone ?? []) part(uid)?.classList.add("gone");
+}
+
+/** Put a text into its place; what has the focus keeps it. */
+function write(place, html) {
+  const fresh = document.createElement(place.tagName === "TR" ? "tbody" : "div");
+  const target = place.tagName === "TR" ? fresh.appendChild(document.createElement("tr")) : fresh;
+  target.innerHTML = html;
+  if (target.innerHTML === place.innerHTML) return;
+  const held = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  place.replaceChildren(...target.childNodes);
+  if (held) place.querySelector(`[href="${CSS.escape(held)}"]`)?.focus();
+}
+
+if (page) subscribe(page.dataset.rendered, { uids: () => parts().map((place) => place.dataset.part), onMessage: receive });
