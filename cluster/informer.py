@@ -6,10 +6,12 @@ falls behind the writer's own doing: an older event that arrives later is droppe
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cluster import objects
@@ -56,6 +58,13 @@ class Informer:
         self._lock = threading.RLock()
         self._watch: Watch | None = None
         self._synced = False
+        self._seen: dict[str, int] = {}
+        self._mine = threading.local()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What it holds."""
+        return self._kinds
 
     @property
     def synced(self) -> bool:
@@ -79,6 +88,7 @@ class Informer:
             if event.type == "SYNCED":
                 self._synced = True
             elif event.kind is not None:
+                self._note(self._seen, event.kind, event.object)
                 try:
                     change = self._apply(event.kind, event.object, gone=event.type == "DELETED")
                 except Exception:  # one object that makes no sense must not hide the others
@@ -92,7 +102,28 @@ class Informer:
 
     def observe(self, kind: Kind, obj: Obj) -> None:
         """Take in an object that a write of our own returned."""
+        if (versions := getattr(self._mine, "versions", None)) is not None:
+            self._note(versions, kind, obj)
         self._take_in(kind, obj, gone=False)
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[dict[str, int]]:
+        """The newest version of each kind that this thread observes inside: what it has written."""
+        versions: dict[str, int] = {}
+        self._mine.versions = versions
+        try:
+            yield versions
+        finally:
+            del self._mine.versions
+
+    def wait_for(self, versions: Mapping[str, int], seconds: float) -> bool:
+        """Wait until the watch has shown these versions of kinds, as `recording` gave them; whether it has, within the time."""
+        end = time.monotonic() + seconds
+        while any(self._seen.get(kind, 0) < version for kind, version in versions.items()):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.002)
+        return True
 
     def forget(self, kind: Kind, obj: Obj) -> None:
         """Drop an object whose deletion by us is complete."""
@@ -113,6 +144,12 @@ class Informer:
         with self._lock:
             found = self._objects[kind]
             return [found[key] for key in self._indexes[kind, index].get(value, ())]
+
+    @staticmethod
+    def _note(versions: dict[str, int], kind: Kind, obj: Obj) -> None:
+        name, version = str(kind), objects.resource_version(obj)
+        if version > versions.get(name, 0):
+            versions[name] = version
 
     def _take_in(self, kind: Kind, obj: Obj, *, gone: bool) -> None:
         with self._lock:

@@ -121,10 +121,19 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
     parts.runs = {
         "mirror": mirror.run,
         "decisions": sink.run,
-        "controllers": lambda stop: ControllerManager(cluster, clock).run(stop),
+        "controllers": _controllers(cluster, clock),
         "scheduler": scheduler.run,
     }
     return parts
+
+
+def _controllers(cluster: Cluster, clock: Clock) -> Run:
+    """Threads of this process, or the dispatcher for workers in others."""
+    if settings.BASALT_CONTROLLERS == "workers":
+        from portal.celery import dispatcher
+
+        return lambda stop: dispatcher(cluster).run(stop)
+    return lambda stop: ControllerManager(cluster, clock).run(stop)
 
 
 def embedded(

@@ -14,6 +14,9 @@ BASALT_LOGS_KEEP_DAYS   days for which a pod's logs are kept after its end (defa
 BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (default: 2048)
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
+BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
+BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
+BASALT_CLUSTER_TOKEN    a bearer token for that, such as one of `manage.py token`
 """
 
 from __future__ import annotations
@@ -231,13 +234,25 @@ CONTENT_SECURITY_POLICY = {
 }
 
 ASGI_APPLICATION = "portal.asgi.application"
-if _redis := os.environ.get("REDIS_URL"):
+REDIS_URL = os.environ.get("REDIS_URL", "")
+if _redis := REDIS_URL:
     # The layer waits for messages in calls of five seconds, which the client's own time-out must not cut short.
     _host = {"address": _redis, "socket_timeout": 30}
     _layer = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [_host]}}
 else:
     _layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 CHANNEL_LAYERS = {"default": _layer}
+
+# Celery only rings bells: what is to be done is in Redis beside it, so a task may be lost or come twice.
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120, "socket_timeout": 30, "socket_connect_timeout": 5}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = "basalt"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 4
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -322,6 +337,13 @@ SPECTACULAR_SETTINGS = {
 LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
 BASALT_POLICY = "portal.policy.StaffPolicy"
+BASALT_CONTROLLERS = os.environ.get("BASALT_CONTROLLERS", "threads")
+if BASALT_CONTROLLERS not in ("threads", "workers"):
+    raise SystemExit(f"BASALT_CONTROLLERS is threads or workers, not {BASALT_CONTROLLERS!r}.")
+if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
+    raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
+BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
+BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
 
 # The process runtime and its logs. Paths are by colons, as in PATH.

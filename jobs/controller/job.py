@@ -27,6 +27,8 @@ from jobs.lifecycle import STOPPED, Action, Effect, effect
 from jobs.policies import Happening
 from jobs.roles import belongs, is_marked, phase_of
 
+MOST_VANISHED = 1000
+"""Jobs of which ended pods are remembered until a pass takes them: in a worker that pass may happen elsewhere."""
 MAX_FAILURES = 15
 """Refusals in a row after which a job is terminated instead. A cluster that does not answer refuses nothing."""
 
@@ -114,7 +116,8 @@ class JobController:
         pod = change.object
         if change.kind == POD and change.new is None and phase_of(pod) == "Failed" and belongs(pod) and not is_marked(pod):
             with self._lock:
-                self._vanished.setdefault(key, []).append(pod)
+                if len(self._vanished) < MOST_VANISHED or key in self._vanished:
+                    self._vanished.setdefault(key, []).append(pod)
 
     def _drop(self, key: str) -> None:
         """A job that is gone: forget it, and clear away Commands that nobody will carry out."""

@@ -11,21 +11,11 @@ import threading
 import time
 from collections.abc import Sequence
 
-from cluster import objects
 from cluster.clock import Clock
 from cluster.errors import ApiError, Conflict
-from cluster.informer import Informer
 from cluster.port import Cluster
-from jobs.controller.bare import BarePodController
-from jobs.controller.base import Context, Controller
-from jobs.controller.events import EventRecorder
-from jobs.controller.job import JobController
+from jobs.controller.roster import Roster
 from jobs.controller.workqueue import WorkQueue
-from jobs.cron.controller import CronController
-from jobs.flows.controller import FlowController
-from jobs.flows.templates import TemplateController
-from jobs.schedulers import scheduler_names
-from queues.controller import QueueController
 
 WORKERS = 3
 COALESCE_SECONDS = 0.02
@@ -43,20 +33,8 @@ class ControllerManager:
     def __init__(
         self, cluster: Cluster, clock: Clock, *, workers: int = WORKERS, schedulers: Sequence[str] | None = None
     ) -> None:
-        classes = (JobController, BarePodController, QueueController, FlowController, TemplateController, CronController)
-        kinds = dict.fromkeys(kind for each in classes for kind in each.kinds)
-        indexes = {index: function for each in classes for index, function in getattr(each, "indexes", {}).items()}
-        self.informer = Informer(cluster, tuple(kinds), indexes)
-        context, events = Context(cluster, self.informer, clock), EventRecorder(cluster, clock)
-        controllers: tuple[Controller, ...] = (
-            JobController(context, events),
-            BarePodController(context, events, schedulers or scheduler_names()),
-            QueueController(cluster, self.informer, clock),
-            FlowController(context, events),
-            TemplateController(context),
-            CronController(context, events),
-        )
-        self._controllers = {controller.name: controller for controller in controllers}
+        self._roster = Roster.over(cluster, clock, schedulers=schedulers)
+        self.informer, self._controllers = self._roster.informer, self._roster.controllers
         self._clock, self._workers = clock, workers
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(clock)
         self._pauses: dict[tuple[str, str], float] = {}
@@ -120,13 +98,8 @@ class ControllerManager:
     def _pump(self) -> bool:
         """Turn what changed into keys. Whether anything did."""
         changes = self.informer.pump()
-        for change in changes:
-            for name, controller in self._controllers.items():
-                try:
-                    for key in controller.keys(change):
-                        self._ask((name, key))
-                except Exception:  # an object that makes no sense to one controller must not stop the others
-                    log.exception("%s %s means nothing to controller %s", change.kind, objects.key(change.object), name)
+        for key in self._roster.concerned(changes):
+            self._ask(key)
         return bool(changes)
 
     def _ask(self, key: tuple[str, str]) -> None:

@@ -26,7 +26,7 @@ def prepare(this: Pass, plugins: list[Plugin]) -> bool:
     done = {}
     for plugin in plugins:
         try:
-            with _told(this, plugin):
+            with _told(this, plugin, "the job waits until the name is free"):
                 plugin.on_job_add(_maker(this, plugin), this.job)
         except Taken as taken:
             this.notes[HELD] = said(plugin.name, taken.kind.kind, taken.name)
@@ -46,7 +46,7 @@ def keep_up(this: Pass, plugins: list[Plugin]) -> None:
     """Let plugins follow a job that was scaled. One whose object was replaced by somebody else's stops nothing."""
     for plugin in plugins:
         try:
-            with _told(this, plugin):
+            with _told(this, plugin, "what the job's pods were given stays as it was"):
                 plugin.on_job_update(_maker(this, plugin), this.job)
         except Taken:
             continue
@@ -82,11 +82,17 @@ def _warn(this: Pass, plugin: Plugin, message: str) -> None:
 
 
 @contextmanager
-def _told(this: Pass, plugin: Plugin) -> Iterator[None]:
-    """Say on the job which plugin failed and why; what only has to be tried again is passed on in silence."""
+def _told(this: Pass, plugin: Plugin, instead: str = "") -> Iterator[None]:
+    """Say on the job which plugin failed and why, and what happens while somebody else has the name of an object.
+
+    What only has to be tried again is passed on in silence.
+    """
     try:
         yield
     except PASSING:
+        raise
+    except Taken as taken:
+        _warn(this, plugin, f"{taken}; {instead}")
         raise
     except Exception as error:
         _warn(this, plugin, str(error))

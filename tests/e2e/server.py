@@ -27,7 +27,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30, what: str = "") -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 30, what: str = "", pause: float = 0.05) -> Any:
     """Poll until the condition gives something true, and return that. Raises AssertionError when time is up."""
     end = time.monotonic() + seconds
     while True:
@@ -35,15 +35,16 @@ def wait_for(condition: Callable[[], Any], seconds: float = 30, what: str = "") 
             return found
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what or condition}")
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 class Server:
     """`manage.py run` on a folder of its own; it can be killed and started again over what it left."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.data = data
         self.options = options
+        self.environment = environment or {}
         self.password = ""
         self.port = free_port()
         self.log = data / "server.log"
@@ -59,6 +60,7 @@ class Server:
         environment = os.environ | {"BASALT_DATA": str(self.data), "PYTHONUNBUFFERED": "1"}
         environment.pop("DATABASE_URL", None)
         environment.pop("REDIS_URL", None)
+        environment |= self.environment
         command = [sys.executable, "manage.py", "run", "--port", str(self.port), *self.options]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)

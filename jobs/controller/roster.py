@@ -1,0 +1,69 @@
+"""All controllers over one local copy, and what a change means to them: shared by threads and by workers in other processes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cluster import objects
+from cluster.clock import Clock
+from cluster.informer import Change, Informer
+from cluster.port import Cluster
+from jobs.controller.bare import BarePodController
+from jobs.controller.base import Context, Controller, Refusals
+from jobs.controller.events import EventRecorder
+from jobs.controller.job import JobController
+from jobs.cron.controller import CronController
+from jobs.flows.controller import FlowController
+from jobs.flows.templates import TemplateController
+from jobs.schedulers import scheduler_names
+from queues.controller import QueueController
+
+Key = tuple[str, str]
+"""A controller's name and a key of its own."""
+
+_CLASSES = (JobController, BarePodController, QueueController, FlowController, TemplateController, CronController)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Controllers by name, and the local copy that they read."""
+
+    informer: Informer
+    controllers: dict[str, Controller]
+
+    @classmethod
+    def over(
+        cls, cluster: Cluster, clock: Clock, *, schedulers: Sequence[str] | None = None, refusals: Refusals | None = None
+    ) -> Roster:
+        """Controllers of jobs, plain pods, queues, flows and cron jobs; the copy is not fed yet."""
+        kinds = dict.fromkeys(kind for each in _CLASSES for kind in each.kinds)
+        indexes = {index: function for each in _CLASSES for index, function in getattr(each, "indexes", {}).items()}
+        informer = Informer(cluster, tuple(kinds), indexes)
+        context, events = Context(cluster, informer, clock, refusals or Refusals()), EventRecorder(cluster, clock)
+        controllers: tuple[Controller, ...] = (
+            JobController(context, events),
+            BarePodController(context, events, schedulers or scheduler_names()),
+            QueueController(cluster, informer, clock),
+            FlowController(context, events),
+            TemplateController(context),
+            CronController(context, events),
+        )
+        return cls(informer, {controller.name: controller for controller in controllers})
+
+    def concerned(self, changes: Iterable[Change]) -> Iterator[Key]:
+        """The keys that changes concern; an object that makes no sense to one controller does not stop the others."""
+        for change in changes:
+            for name, controller in self.controllers.items():
+                try:
+                    yield from [(name, key) for key in controller.keys(change)]
+                except Exception:
+                    log.exception("%s %s means nothing to controller %s", change.kind, objects.key(change.object), name)
+
+    def all(self) -> Iterator[Key]:
+        """The keys of everything that is there."""
+        for kind in self.informer.kinds:
+            yield from self.concerned(Change(kind, None, obj) for obj in self.informer.all(kind))

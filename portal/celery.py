@@ -1,0 +1,84 @@
+"""Celery: the workers of production. `celery -A portal.celery worker` is one; any number of them may run, and die.
+
+A task carries no key: it is a bell. Which keys are wanted, and who works them, is in Redis (`jobs.controller.shared`), so a task
+that is lost, doubled or late changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+
+import django
+from celery import Celery
+from celery.signals import worker_shutting_down
+from django.apps import apps
+
+if not apps.ready:  # a worker's own process; elsewhere Django stands already
+    django.setup()
+
+from django.conf import settings
+
+from cluster.clock import SystemClock
+from jobs.controller.crew import Dispatcher, Worker
+from jobs.controller.shared import SharedQueue
+from portal import services
+
+app = Celery("basalt")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+
+BELL_SECONDS = 60
+"""A bell that nobody heard for so long is forgotten: the dispatcher rings again."""
+A_TURN = 2.0
+"""Seconds for which one bell keeps a worker at it."""
+
+_lock = threading.Lock()
+_worker: Worker | None = None
+_stopping = threading.Event()
+
+
+@app.task(name="basalt.work", ignore_result=True)
+def work() -> int:
+    """Work keys until none is due, or a turn is over; how many."""
+    worker, end, worked = _current(), time.monotonic() + A_TURN, 0
+    while not _stopping.is_set() and time.monotonic() < end and worker.work_one():
+        worked += 1
+    return worked
+
+
+def dispatcher(cluster: object = None) -> Dispatcher:
+    """The dispatcher over a cluster of this process, or over the one that the settings name."""
+    connection = services.redis()
+    queue = SharedQueue(connection)
+
+    def ring(count: int) -> None:
+        with app.producer_pool.acquire(block=True) as producer:
+            for _ in range(count):
+                work.apply_async(expires=BELL_SECONDS, producer=producer)
+
+    def waiting() -> int:
+        return int(connection.llen(settings.CELERY_TASK_DEFAULT_QUEUE))
+
+    found = cluster or services.cluster()
+    return Dispatcher(found, getattr(found, "clock", None) or SystemClock(), queue, ring, waiting)  # type: ignore[arg-type]
+
+
+def _current() -> Worker:
+    """This process's worker, made for the first bell, after whatever forking there was."""
+    global _worker
+    with _lock:
+        if _worker is None:
+            cluster = services.cluster()
+            made = Worker(cluster, cluster.clock, SharedQueue(services.redis()))
+            made.start()
+            _worker = made
+        return _worker
+
+
+@worker_shutting_down.connect
+def _stop(**_: object) -> None:
+    """Take no more keys; the ones under way are finished."""
+    _stopping.set()
