@@ -267,7 +267,10 @@ def test_what_the_pods_need_is_waited_for_while_somebody_elses_has_its_name(worl
     assert find(world, kind, title) == foreign
     assert world.pods() == []
     plugin = "svc" if kind == CONFIG_MAP else "ssh"
-    assert told(world) == [f"plugin {plugin}: {kind.kind} {title} belongs to somebody else and is left alone"]
+    said = (
+        f"plugin {plugin}: {kind.kind} {title} belongs to somebody else and is left alone; the job waits until the name is free"
+    )
+    assert told(world) == [said]
     why = held.verdict(find(world, JOB, "lm"))
     assert (why["code"], why["kind"], why["object"], why["plugin"]) == ("plugin.taken", kind.kind, title, plugin)
 
@@ -291,6 +294,20 @@ def test_what_the_pods_can_do_without_is_left_alone_and_told(world, kind):
     world.cluster.delete(JOB, "lm", "default")
     world.turn()
     assert find(world, kind, title) == foreign
+
+
+def test_hosts_that_somebody_put_in_the_place_of_the_jobs_stop_nothing(world):
+    submit(world, svc=[])
+    world.turn()
+    world.cluster.delete(CONFIG_MAP, "lm-svc", "default")
+    foreign = world.cluster.create(CONFIG_MAP, {"metadata": {"name": "lm-svc"}, "data": {"a": "b"}})
+    scale = [{"op": "replace", "path": "/spec/tasks/1/replicas", "value": 3}]
+    world.cluster.patch(JOB, "lm", "default", scale, patch_type="json")
+    world.turn()
+    assert find(world, CONFIG_MAP, "lm-svc") == foreign
+    assert len(world.pods()) == 4
+    [message] = told(world)
+    assert message.endswith("left alone; what the job's pods were given stays as it was")
 
 
 def test_an_ended_job_takes_nothing_of_others_with_it(world):
