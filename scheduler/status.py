@@ -242,10 +242,12 @@ def _held(ssn: Session) -> dict[str, Counter[str]]:
     """What each queue's jobs hold, an inner queue's with all that is below it."""
     inner = {queue.parent for queue in ssn.queues.values()}
     held: dict[str, Counter[str]] = {name: Counter() for name in ssn.queues}
-    for name in ssn.queues:
-        share = ssn.queue_shares.get(name)
-        is_told = share is not None and name not in inner
-        own = share.allocated if share is not None and is_told else ssn.dims.units(ssn.roster.holdings(name).allocated)
+    for name, queue in ssn.queues.items():
+        share, own = ssn.queue_shares.get(name), dict[str, int]()
+        if share is not None and name not in inner:
+            own = share.allocated
+        elif queue.jobs:
+            own = ssn.dims.units(ssn.roster.holdings(name).allocated)
         seen: set[str] = set()
         while name in held and name not in seen:
             held[name].update(own)

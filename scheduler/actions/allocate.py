@@ -112,10 +112,11 @@ class _Allocation:
         statement = redeem(self.ssn, target, tasks) if nomination(self.ssn, tasks) is not None else None
         if statement is not None:
             tasks.clear()
+            ready = False
         else:
             statement = Statement(self.ssn)
-            self.filler.fill(statement, target, tasks)
-        if self.ssn.job_ready(job):
+            ready = self.filler.fill(statement, target, tasks)
+        if ready or self.ssn.job_ready(job):
             statement.commit()
             self.ssn.verdicts.pop(job.uid, None)
             if job.uid in self.filler.why:

@@ -227,7 +227,8 @@ class SchedulerCache:
             for job in divided.values():
                 job.touch()
         else:
-            self._places.renew(changed)
+            self._places.forget(changed)
+            self._places.find(job for job in changed if divided.get(job.uid) is job)
         return self._places.copy()
 
     def _network(self) -> HyperNodes:

@@ -178,7 +178,11 @@ class Session(Registrations):
 
     def overused(self, queue: QueueInfo) -> Verdict | None:
         """The first verdict that drops the queue for this cycle."""
-        return _first(check(queue) for check in self._flat["overused"])
+        for check in self._flat["overused"]:
+            if (verdict := check(queue)) is not None:
+                found: Verdict = verdict
+                return found
+        return None
 
     def room(self, queue: QueueInfo, cls: TaskClass) -> int:
         """How many more tasks of the class the queue takes: the least that any plugin says."""
@@ -195,7 +199,11 @@ class Session(Registrations):
 
     def pre_predicate(self, task: TaskInfo) -> Verdict | None:
         """The first verdict that keeps a task off every node."""
-        return _first(check(task) for check in self._flat["pre_predicate"])
+        for check in self._flat["pre_predicate"]:
+            if (verdict := check(task)) is not None:
+                found: Verdict = verdict
+                return found
+        return None
 
     def preemptive(self, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> bool:
         """Whether the queue may take from others for all of some tasks: all agree, or nobody is asked."""
@@ -224,7 +232,10 @@ class Session(Registrations):
 
     def job_ready(self, job: JobInfo) -> bool:
         """All agree, or nobody is asked."""
-        return all(item.check(job) for item in self._flat["job_ready"])
+        for item in self._flat["job_ready"]:  # noqa: SIM110 - asked so often that a generator would be felt
+            if not item.check(job):
+                return False
+        return True
 
     def lacking(self, job: JobInfo) -> int:
         """At least so many more tasks, and at least one, must be allocated before the job can be ready."""

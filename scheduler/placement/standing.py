@@ -61,13 +61,14 @@ class Standing:
         mine.idle[rows], mine.future[rows], mine.score[rows] = views.idle, views.future, views.score
 
     def _top_after(self, rows: Rows, views: Views) -> int:
-        scores = np.where(views.idle, views.score, NEVER)
-        at = int(scores.argmax())
-        highest, before = scores[at], self.views.score[self.top]
-        first = int(rows[scores == highest].min())
-        if highest > before or (highest == before and first <= self.top):
+        before, found = float(self.views.score[self.top]), rows.tolist()
+        highest, first = before, -1
+        for row, is_idle, score in zip(found, views.idle.tolist(), views.score.tolist()):
+            if is_idle and (score > highest or (score == highest and (row < first or first < 0))):
+                highest, first = score, row
+        if first >= 0 and (highest > before or first <= self.top):
             return first
-        return -1 if self.top in rows else self.top
+        return -1 if self.top in found else self.top
 
     def best_idle(self) -> int:
         """The row where one task has most score and room now, the first of equals; −1 when there is none.
@@ -112,6 +113,7 @@ class Evaluator:
         self._rooms: list[Room] = ssn.functions("room")
         self._task_checks = ssn.functions("task_predicate")
         self._task_scores = ssn.functions("task_score")
+        self._contextual = [*self._task_checks, *self._task_scores]
         self._standings = _kept(ssn)
         self._by_class: dict[TaskClass, tuple[list[Check], list[Score]]] = {}
 
@@ -175,15 +177,14 @@ class Evaluator:
         if cls.best_effort:
             return Views(ok, ok.copy(), self._score(standing, at))
         free = at.allocatable - at.used
-        idle = ok & (free >= cls.floor).all(axis=1)
+        idle = ok & np.logical_and.reduce(free >= cls.floor, axis=1)
         if cls.gpus:
             idle &= _has_slots(at, cls, later=False)
         rooms = [room for room in self._rooms if _applies(room.applies, cls)]
         for room in rooms:
             idle &= room.now(cls, at)
         if not self.nodes.unsettled:
-            score = self._score(standing, at) if idle.any() else np.zeros(len(at))
-            return Views(idle, idle.copy(), score)
+            return Views(idle, idle.copy(), self._score_idle(standing, at, idle))
         future = ok & (free + at.releasing - at.pipelined >= cls.floor).all(axis=1)
         if cls.gpus:
             future &= _has_slots(at, cls, later=True)
@@ -192,13 +193,23 @@ class Evaluator:
         # What is idle may be promised to a pipelined task already.
         return Views(idle & future, future, self._score(standing, at))
 
-    def _score(self, standing: Standing, at: Block) -> Floats:
-        cls, score = standing.cls, np.zeros(len(at))
-        if standing.static_score is not None:
-            score += standing.static_score.take(at.rows)
-        for part in self._asked(cls)[1]:
-            score += part(cls, at)
+    def _score_idle(self, standing: Standing, at: Block, idle: Mask) -> Floats:
+        """Scores of the rows that are idle; nobody asks for those of the others before their rows change."""
+        count = np.count_nonzero(idle)
+        if count == len(at) or (count and (at.whole or at.copies is not None)):
+            return self._score(standing, at)
+        score: Floats = np.zeros(len(at))
+        if count:
+            score[idle] = self._score(standing, Block(self.nodes, at.rows[idle]))
         return score
+
+    def _score(self, standing: Standing, at: Block) -> Floats:
+        cls, parts = standing.cls, self._asked(standing.cls)[1]
+        score: Any = 0.0 if standing.static_score is None else standing.static_score.take(at.rows)
+        for part in parts:
+            score = score + part(cls, at)
+        found: Floats = score if parts or standing.static_score is not None else np.zeros(len(at))
+        return found
 
     def _asked(self, cls: TaskClass) -> tuple[list[Check], list[Score]]:
         """The checks and scores of rows that concern a class."""
@@ -226,7 +237,10 @@ class Evaluator:
 
     def is_contextual(self, task: TaskInfo) -> bool:
         """Whether some check or score of this task looks beyond its class and single nodes."""
-        return any(item.applies(task) for item in self._task_checks) or any(item.applies(task) for item in self._task_scores)
+        for item in self._contextual:  # noqa: SIM110 - asked so often that a generator would be felt
+            if item.applies(task):
+                return True
+        return False
 
     def task_refusals(self, task: TaskInfo, ok: Mask) -> dict[str, int]:
         """Narrow a mask of rows by the task's contextual checks; how many each cause refused."""

@@ -11,6 +11,7 @@ from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Floats, Ints, Rows
+from scheduler.plugins.kube.few import FEW
 from scheduler.plugins.kube.scores import across
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Binpack:
             if (resource := name.strip()) and resource not in self._resources:
                 self._resources[resource] = _weight(arguments, f"binpack.resources.{resource}")
         self._asked: dict[TaskClass, _Terms] = {}
+        self._few: dict[TaskClass, list[tuple[int, int, float]]] = {}
         self._places: list[tuple[int, int]] = []
 
     def on_session_open(self, ssn: Session) -> None:
@@ -53,7 +55,9 @@ class Binpack:
         """0 to 100 × weight; 0 where the task does not fit beside what is in use (releasing included)."""
         places, requests, weights, divisor = self._terms(cls)
         if not divisor:
-            return np.zeros(len(at.rows))
+            return np.zeros(len(at))
+        if len(at) <= FEW:
+            return self._one_by_one(cls, at)
         have = at.allocatable.take(places, axis=1)
         filled = at.used.take(places, axis=1) + requests
         fits = filled <= have
@@ -61,10 +65,24 @@ class Binpack:
             fits |= have == 0
             filled, have = np.where(have == 0, 0, filled), np.maximum(have, 1)
         total = across(filled * weights / have)
-        total *= fits.all(axis=1)
+        total *= np.logical_and.reduce(fits, axis=1)
         total /= divisor
         total *= MAX_NODE_SCORE * self._weight
         return total
+
+    def _one_by_one(self, cls: TaskClass, at: Block) -> Floats:
+        """The same for a few rows, in plain numbers."""
+        terms, divisor, scale = self._few[cls], self._asked[cls][3], MAX_NODE_SCORE * self._weight
+        totals = []
+        for used, have in zip(at.used.tolist(), at.allocatable.tolist()):
+            total, fits = 0.0, True
+            for place, request, weight in terms:
+                if have[place]:
+                    filled = used[place] + request
+                    fits = fits and filled <= have[place]
+                    total += float(filled) * weight / have[place]
+            totals.append(total / divisor * scale if fits else 0.0)
+        return np.array(totals)
 
     def _terms(self, cls: TaskClass) -> _Terms:
         """What the class asks for and the configuration weighs."""
@@ -72,6 +90,7 @@ class Binpack:
         if found is None:
             terms = [(place, cls.request[place], weight) for place, weight in self._places if cls.request[place] > 0 and weight]
             places, requests, weights = zip(*terms) if terms else ((), (), ())
+            self._few[cls] = [(place, int(request), float(weight)) for place, request, weight in terms]
             found = self._asked[cls] = (
                 np.array(places, np.intp),
                 np.array(requests),

@@ -12,7 +12,7 @@ from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import CPU, MEMORY, PODS, Ints, Mask, Rows
-from scheduler.plugins.kube import affinity, columns, population, scores, spread
+from scheduler.plugins.kube import affinity, columns, few, population, scores, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population
 
@@ -47,6 +47,7 @@ class NodeOrder:
     _columns: Columns
     _population: Population
     _gpu: int | None
+    _is_exact: bool
 
     def __init__(self, arguments: Arguments) -> None:
         self._weights = {scorer: arguments.integer(f"{scorer}.weight", weight) for scorer, weight in WEIGHTS.items()}
@@ -54,6 +55,7 @@ class NodeOrder:
     def on_session_open(self, ssn: Session) -> None:
         self._columns, self._population = columns.of_session(ssn), population.of_session(ssn)
         self._gpu = ssn.dims.index.get(_GPU)
+        self._is_exact = bool((ssn.nodes.allocatable < few.EXACT).all())
         weights = self._weights
         if any(weights[scorer] for scorer in ("leastrequested", "mostrequested", "balancedresource")):
             ssn.add_node_score(self.name, self.resources)
@@ -80,6 +82,8 @@ class NodeOrder:
 
         The first two count containers without requests by Kubernetes's defaults, balance counts what is really asked.
         """
+        if len(at) <= few.FEW and self._is_exact:
+            return self._one_by_one(cls, at)
         weights, total = self._weights, None
         if weights["leastrequested"] or weights["mostrequested"]:
             have, need = at.allocatable[:, :PODS], at.nonzero + cls.nonzero
@@ -91,6 +95,27 @@ class NodeOrder:
             held, have = at.listed.take(places, axis=1), at.allocatable.take(places, axis=1)
             total = _plus(total, weights["balancedresource"], scores.balanced(held + cls.request.take(places), held, have))
         return np.zeros(len(at.rows), np.int64) if total is None else total
+
+    def _one_by_one(self, cls: TaskClass, at: Block) -> Ints:
+        """The same for a few rows."""
+        least, most, balance = (self._weights[name] for name in ("leastrequested", "mostrequested", "balancedresource"))
+        allocatable, nonzero, totals = at.allocatable.tolist(), at.nonzero.tolist(), [0] * len(at)
+        asked: list[int] = cls.request.tolist()
+        cpu, memory = cls.nonzero.tolist()
+        if least or most:
+            for row, have in enumerate(allocatable):
+                need = (nonzero[row][0] + cpu, nonzero[row][1] + memory)
+                if least:
+                    totals[row] += least * few.least_requested(need, have)
+                if most:
+                    totals[row] += most * few.most_requested(need, have)
+        if balance and (chosen := self._balanced_places(cls)) is not None:
+            places, listed = chosen.tolist(), at.listed.tolist()
+            for row, have in enumerate(allocatable):
+                before = [listed[row][place] for place in places]
+                after = [listed[row][place] + asked[place] for place in places]
+                totals[row] += balance * few.balanced(after, before, [have[place] for place in places])
+        return np.array(totals, np.int64)
 
     def _balanced_places(self, cls: TaskClass) -> Rows | None:
         """The dimensions that are balanced for a class: none when it asks for none of them; GPUs only when it asks for some."""

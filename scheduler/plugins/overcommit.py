@@ -51,9 +51,9 @@ class Overcommit:
         asked = job.min_resources.values
         over = (asked > 0) & (self._waiting + asked > self._budget)
         over[PODS] = False
-        if not over.any():
-            return Vote.PERMIT
         place = int(over.argmax())
+        if not over[place]:
+            return Vote.PERMIT
         free = int(self._budget[place] - self._waiting[place])
         return Verdict(
             Stage.ADMISSION,

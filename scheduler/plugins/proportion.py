@@ -233,7 +233,7 @@ class Proportion:
         taken = at.allocated + at.inqueue - at.elastic
         over = (asked > 0) & (asked + taken > at.real)
         over[PODS] = False
-        if not over.any():
+        if not over[over.argmax()]:
             return Vote.PERMIT
         never = over & (asked > at.real)  # what no waiting mends is said first
         place = int((never if never.any() else over).argmax())

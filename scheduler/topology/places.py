@@ -27,16 +27,20 @@ class Places:
         self.of_sub: dict[str, Domain] = {}
         self.trying: Domain | None = None
         self._subs: dict[str, list[str]] = {}
-        self.renew(jobs)
+        self.find(jobs)
 
-    def renew(self, jobs: Iterable[JobInfo]) -> None:
-        """Find some jobs again."""
+    def find(self, jobs: Iterable[JobInfo]) -> None:
+        """Find where some jobs are."""
+        for job in jobs:
+            if job.parts is not None:
+                self._recover(job)
+
+    def forget(self, jobs: Iterable[JobInfo]) -> None:
+        """Forget where some jobs are."""
         for job in jobs:
             self.of_job.pop(job.uid, None)
             for sub in self._subs.pop(job.uid, ()):
                 self.of_sub.pop(sub, None)
-            if job.parts is not None:
-                self._recover(job)
 
     def copy(self) -> Places:
         """The same, to be moved about in one session."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.plugins.kube import scores
+from scheduler.plugins.kube import few, scores
 
 GI = 1 << 30
 
@@ -110,3 +110,22 @@ def test_scores_of_many_nodes_are_those_of_each_node_alone(rows: list[tuple[int,
         for i, value in enumerate(together):
             assert score(requested[i : i + 1], allocatable[i : i + 1])[0] == value
             assert 0 <= value <= 100
+
+
+@given(
+    st.integers(1, 3).flatmap(
+        lambda width: st.lists(
+            st.tuples(*[st.lists(st.integers(0, 1 << 40), min_size=width, max_size=width) for _ in range(3)]),
+            min_size=1,
+            max_size=8,
+        )
+    )
+)
+def test_nodes_one_by_one_score_as_they_do_together(rows):
+    have, need, before = (np.array(column) // (1 << np.arange(0, 40, 5)[np.arange(len(rows)) % 8, None]) for column in zip(*rows))
+    have[:, 0] = np.where(have[:, 0] % 5 == 0, 0, have[:, 0])
+    for together, alone in ((scores.least_requested, few.least_requested), (scores.most_requested, few.most_requested)):
+        assert together(need, have).tolist() == [alone(*row) for row in zip(need.tolist(), have.tolist())]
+    assert scores.balance(need, have).tolist() == [few.balance(*row) for row in zip(need.tolist(), have.tolist())]
+    each = zip(need.tolist(), before.tolist(), have.tolist())
+    assert scores.balanced(need, before, have).tolist() == [few.balanced(*row) for row in each]

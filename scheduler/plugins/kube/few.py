@@ -1,0 +1,68 @@
+"""The scores of `scores` for one node, in plain numbers: for a few nodes this is several times quicker than by arrays.
+
+The same numbers to the last bit, as long as amounts are below 2^53 (`EXACT`): beyond, arrays lose some when they divide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+from scheduler.plugins.kube.scores import MAX_SCORE
+
+__all__ = ["EXACT", "FEW", "balance", "balanced", "least_requested", "most_requested"]
+
+FEW = 6
+"""Up to so many nodes are scored one by one."""
+EXACT = 1 << 53
+
+Units = Sequence[int]
+
+
+def least_requested(requested: Units, allocatable: Units) -> int:
+    """Mean share that stays free, over the resources that the node has; 0 where more is asked than there is."""
+    total = count = 0
+    for need, have in zip(requested, allocatable):
+        if have > 0:
+            count += 1
+            if have > need:
+                total += (have - need) * MAX_SCORE // have
+    return total // count if count else 0
+
+
+def most_requested(requested: Units, allocatable: Units) -> int:
+    """Mean share that is taken, over the resources that the node has; never above 100."""
+    total = count = 0
+    for need, have in zip(requested, allocatable):
+        if have > 0:
+            count += 1
+            total += (need if need < have else have) * MAX_SCORE // have
+    return total // count if count else 0
+
+
+def balanced(requested: Units, before: Units, allocatable: Units) -> int:
+    """How much better balanced the node is with the pod than it was `before` it, from 50 to 100; no change is 75."""
+    change = MAX_SCORE // 2 + balance(requested, allocatable) - balance(before, allocatable)
+    return MAX_SCORE // 2 + change // 2
+
+
+def balance(requested: Units, allocatable: Units) -> int:
+    """100 less the standard deviation of the shares taken, in percent; resources that the node lacks are left out."""
+    shares = [need / have if need < have else 1.0 for need, have in zip(requested, allocatable) if have > 0]
+    return int((1 - _deviation(shares)) * MAX_SCORE)
+
+
+def _deviation(shares: Sequence[float]) -> float:
+    count = len(shares)
+    if count < 2:
+        return 0.0
+    if count == 2:
+        return abs(shares[0] - shares[1]) / 2
+    # Added up in turn: `sum` corrects its rounding in newer Pythons, arrays do not.
+    total = squares = 0.0
+    for share in shares:
+        total += share
+    mean = total / count
+    for share in shares:
+        squares += (share - mean) * (share - mean)
+    return sqrt(squares / count)
