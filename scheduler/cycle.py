@@ -18,6 +18,7 @@ from scheduler.framework.record import CycleRecord, EvictionRecord
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Cause
 from scheduler.model.jobs import TaskInfo
+from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
 from scheduler.status import StatusKeeper, Writes
 
@@ -40,7 +41,8 @@ class Eviction:
 class Cycle:
     """What one cycle decided. Binds and evictions are assumed in the cache until their outcome is known.
 
-    `supplies`, by pod uid, are written before the bind; `released` are pods (uids) whose queue let them through its gate.
+    `supplies` and `locks`, by pod uid, are written before the bind; `released` are pods (uids) whose queue let them through
+    its gate.
     """
 
     record: CycleRecord
@@ -50,6 +52,7 @@ class Cycle:
     admitted: int = 0
     supplies: dict[str, Supply] = field(default_factory=dict)
     released: list[TaskInfo] = field(default_factory=list)
+    locks: dict[str, NodeLock] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -98,7 +101,7 @@ def run_cycle(
     record.evictions = [_eviction(ssn, task, cause) for task, cause in ssn.evictions]
     record.milliseconds = (perf_counter() - begin) * 1000
     supplies = {task.uid: task.supply for task in ssn.binds if task.supply}
-    return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released)
+    return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released, ssn.locks)
 
 
 def _take_back(cache: SchedulerCache, ssn: Session) -> None:

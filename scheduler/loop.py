@@ -144,7 +144,7 @@ class SchedulerLoop:
         self._take_in(None, None)
         done = self._cycle()
         lost = self._awaited(done)
-        self._reports.append(self._writer.decide(done.binds, done.evictions, done.supplies))
+        self._reports.append(self._writer.decide(done.binds, done.evictions, done.supplies, done.locks))
         self._reports.append(self._writer.give_up(lost))
         self._reports.append(self._writer.report(done.writes.statuses, done.writes.events))
         return done.record
@@ -164,7 +164,8 @@ class SchedulerLoop:
         done = self._cycle()
         lost = self._awaited(done)
         if done.binds or done.evictions:
-            binder.submit(self._writer.decide, done.binds, done.evictions, done.supplies).add_done_callback(self._done)
+            binding = binder.submit(self._writer.decide, done.binds, done.evictions, done.supplies, done.locks)
+            binding.add_done_callback(self._done)
         if lost:
             binder.submit(self._writer.give_up, lost).add_done_callback(self._done)
         if done.writes.statuses or done.writes.events:

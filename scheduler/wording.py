@@ -17,6 +17,7 @@ _CAUSES = {
     "numa_policy": "node(s) had another NUMA policy, or none",
     "numa_cpus": "node(s) had no CPUs free as the NUMA policy wants them",
     "extender": "node(s) were ruled out by an extender",
+    "node_lock": "node(s) were giving cards to another pod",
     "gpu_slots": "node(s) had too few healthy GPUs free",
     "pod_affinity": "node(s) didn't match the pod affinity",
     "proportion": "node(s) would keep too little cpu or memory beside what is scarce there",

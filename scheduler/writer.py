@@ -10,6 +10,8 @@ from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import EVENT, POD
 from cluster.port import Binding, Cluster, Obj
 from scheduler.cycle import Eviction
+from scheduler.locker import Locker
+from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
 from scheduler.status import StatusWrite
 from scheduler.supplier import Supplier
@@ -36,13 +38,26 @@ class Writer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._supplier = Supplier(cluster)
+        self._locker = Locker(cluster)
 
     def decide(
-        self, binds: Sequence[Binding], evictions: Sequence[Eviction], supplies: Mapping[str, Supply] | None = None
+        self,
+        binds: Sequence[Binding],
+        evictions: Sequence[Eviction],
+        supplies: Mapping[str, Supply] | None = None,
+        locks: Mapping[str, NodeLock] | None = None,
     ) -> Report:
-        """Bind and evict. What `supplies` name for a pod is written first; who waits for volumes then is bound later."""
-        report, supplies = Report(), supplies or {}
-        ready = [binding for binding in binds if self._supplied(binding, supplies.get(binding.uid), report)]
+        """Bind and evict. What `supplies` name for a pod is written first; who waits for volumes then is bound later.
+
+        Where `locks` name a lock for a pod, it is bound only when that could be taken.
+        """
+        report, supplies, locks = Report(), supplies or {}, locks or {}
+        ready = [
+            binding
+            for binding in binds
+            if self._locked(binding, locks.get(binding.uid), report)
+            and self._supplied(binding, supplies.get(binding.uid), report)
+        ]
         outcomes = self._cluster.bind_many(ready) if ready else []
         for binding, outcome in zip(ready, outcomes, strict=True):
             if outcome.error is not None:
@@ -50,6 +65,8 @@ class Writer:
                 report.failed_binds.append(binding.uid)
                 if binding.uid in supplies:
                     self._supplier.take_back(binding, supplies[binding.uid])
+                if binding.uid in locks:
+                    self._locker.give_back(locks[binding.uid])
         for eviction in evictions:
             try:
                 uid, reason, message = eviction.uid, eviction.reason, eviction.message
@@ -58,6 +75,18 @@ class Writer:
                 _log(f"evicting {eviction.namespace}/{eviction.name}", error)
                 report.failed_evictions.append(eviction.uid)
         return report
+
+    def _locked(self, binding: Binding, lock: NodeLock | None, report: Report) -> bool:
+        """Take a pod's lock; whether it is taken, or none is needed."""
+        if lock is None:
+            return True
+        try:
+            self._locker.take(lock)
+        except ApiError as error:
+            _log(f"locking node {lock.node} for {binding.namespace}/{binding.name}", error)
+            report.failed_binds.append(binding.uid)
+            return False
+        return True
 
     def _supplied(self, binding: Binding, supply: Supply | None, report: Report) -> bool:
         """Write what a pod was given; whether it may be bound now."""

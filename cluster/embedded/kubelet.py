@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 
 from cluster.clock import Clock
-from cluster.embedded import podlogs, podstatus
+from cluster.embedded import devices, podlogs, podstatus
 from cluster.embedded.fates import Fate, Timing, fate_of, restart_policy
 from cluster.embedded.hosts import Hosts
 from cluster.embedded.nodes import NodeKeeper
@@ -281,6 +281,8 @@ class Kubelet:
                 self._schedule(plan.tracked, plan.at)
             else:
                 self._complain(outcome)
+                if outcome.error is None and plan.status.get("phase") == "Running":
+                    devices.hand_over(self._cluster, plan.tracked.pod, self._nodes.get(plan.tracked.pod["spec"]["nodeName"]))
         return len(outcomes)
 
     def _remove(self, stopped: list[_Tracked]) -> int:

@@ -42,6 +42,10 @@ class NodeKeeper:
             self._gone.pop(node, None)
         return before != self.given_up_at(node)
 
+    def get(self, node: str) -> Obj | None:
+        """A node as it was seen last."""
+        return self._nodes.get(node)
+
     def given_up_at(self, node: str) -> float | None:
         """When the pods of a node that is lost or deleted are given up; None for a node that is well or was never known."""
         if node in self._gone:

@@ -98,7 +98,18 @@ def steps(verdict: Verdict) -> list[Step]:
 
 
 _ROOM = frozenset(
-    {"gpu_slots", "gpu_cards", "pod_count", "ports", "numa_cpus", "devices", "volume_in_use", "volume_limit", "volume_capacity"}
+    {
+        "gpu_slots",
+        "gpu_cards",
+        "pod_count",
+        "ports",
+        "numa_cpus",
+        "node_lock",
+        "devices",
+        "volume_in_use",
+        "volume_limit",
+        "volume_capacity",
+    }
 )
 
 

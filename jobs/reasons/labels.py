@@ -37,6 +37,7 @@ def cause_label(cause: str) -> str:
         "ports": _("Host port in use"),
         "gpu_slots": _("No GPU free enough"),
         "gpu_cards": _("No shared GPU has room"),
+        "node_lock": _("Giving cards to another pod"),
         "numa_policy": _("Another NUMA policy, or none"),
         "numa_cpus": _("No CPUs free as the NUMA policy wants them"),
         "extender": _("Ruled out by an extender"),

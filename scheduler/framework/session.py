@@ -20,6 +20,7 @@ from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.turns import Turns, turns
 from scheduler.framework.victims import VictimRules
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.nodelocks import NodeLock
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota
@@ -84,6 +85,7 @@ class Session(Registrations):
         self.statements: dict[int, Statement] = {}
         self.binds: list[TaskInfo] = []
         self.released: list[TaskInfo] = []
+        self.locks: dict[str, NodeLock] = {}
         self.evictions: list[tuple[TaskInfo, Cause]] = []
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()

@@ -12,7 +12,7 @@ import numpy as np
 from cluster import objects
 from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
-from scheduler.model import devices
+from scheduler.model import devices, nodelocks
 from scheduler.model.devices import Card, Share, Use
 from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block, NodeTable
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 CAUSE = "gpu_cards"
 _SWITCHES = ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
-_LATER = ("NodeLockEnable", "AscendMindClusterVNPUEnable", "AscendHAMiVNPUEnable")
+_LATER = ("AscendMindClusterVNPUEnable", "AscendHAMiVNPUEnable")
 
 
 @plugin
@@ -45,9 +45,9 @@ class DeviceShare:
     """Checks that a node has cards for a pod, chooses them, and tells the device plugin by annotations of the bind.
 
     Arguments, each after `deviceshare.`: one of `VGPUEnable`, `GPUSharingEnable` (by memory), `GPUNumberEnable` (whole
-    cards), all false; `SchedulePolicy` ("", binpack or spread), `ScheduleWeight` (0); `GPUExclusiveRules`, a list of label
-    maps: pods that match one rule never share a card; `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap
-    that says how MIG divides cards.
+    cards), all false; `NodeLockEnable` (false): a node gives cards to one pod after the other; `SchedulePolicy` ("", binpack
+    or spread), `ScheduleWeight` (0); `GPUExclusiveRules`, a list of label maps: pods that match one rule never share a card;
+    `KnownGeometriesCMName`, `KnownGeometriesCMNamespace`: the ConfigMap that says how MIG divides cards.
     """
 
     name: ClassVar[str] = "deviceshare"
@@ -71,6 +71,8 @@ class DeviceShare:
         space = arguments.text("deviceshare.KnownGeometriesCMNamespace", "kube-system")
         self._config = f"{space}/{arguments.text('deviceshare.KnownGeometriesCMName', 'volcano-vgpu-device-config')}"
         self._rules = _rules(arguments)
+        self._locks = arguments.boolean("deviceshare.NodeLockEnable", False)
+        self._in_flight: dict[int, str] = {}
 
     def on_session_open(self, ssn: Session) -> None:
         if not self._way:
@@ -89,6 +91,11 @@ class DeviceShare:
         apart, concerned = partial(self._apart, later=True), lambda task: bool(self._keeps_apart(task))
         ssn.add_task_predicate(self.name, CAUSE, apart, concerned, now=partial(self._apart, later=False))
         ssn.add_handlers(allocate=self._allocate)
+        if self._locks and self._lock_key:
+            ssn.add_task_predicate(
+                self.name, "node_lock", self._unlocked, lambda task: self._concerns(task.cls), resolvable=False
+            )
+            ssn.add_handlers(allocate=self._lock, deallocate=self._unlock)
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write: what a pod was given is on its task."""
@@ -225,6 +232,34 @@ class DeviceShare:
                 logger.error("%s was placed on %s, where no card has room", task.key, self._nodes.names[task.node])
                 continue
             task.cards, task.marks = choice.uses(), {**task.marks, **self._annotations(task, choice)}
+
+    # -- locks ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _lock_key(self) -> str:
+        """The annotation of nodes that locks them; none where whole cards are given."""
+        return {"VGPUEnable": nodelocks.VGPU, "GPUSharingEnable": nodelocks.GPU_SHARE}.get(self._way, "")
+
+    def _unlocked(self, task: TaskInfo, at: Block) -> Mask:
+        """Rows where no other pod is on its way to its cards."""
+        return np.array([not self._is_locked(row) for row in at.rows.tolist()], np.bool_)
+
+    def _is_locked(self, row: int) -> bool:
+        on_their_way = (task.status is TaskStatus.BINDING and bool(task.cards) for task in self._nodes.tasks[row].values())
+        marks = objects.annotations(dict(self._nodes.objects[row]))
+        return row in self._in_flight or any(on_their_way) or nodelocks.is_locked(marks, self._lock_key, self._ssn.now)
+
+    def _lock(self, event: Event) -> None:
+        for task in event.tasks:
+            if task.cards and task.status is TaskStatus.ALLOCATED:
+                self._in_flight[task.node] = task.uid
+                self._ssn.locks[task.uid] = nodelocks.NodeLock(self._nodes.names[task.node], self._lock_key, self._ssn.now)
+
+    def _unlock(self, event: Event) -> None:
+        for task in event.tasks:
+            lock = self._ssn.locks.pop(task.uid, None)
+            if lock is not None:
+                del self._in_flight[self._nodes.index[lock.node]]
 
     def _annotations(self, task: TaskInfo, choice: Choice) -> dict[str, str]:
         now = self._ssn.now

@@ -274,7 +274,7 @@ def test_gpushare_gives_whole_cards_that_nobody_holds():
     ("arguments", "message"),
     [
         ({"VGPUEnable": True, "GPUNumberEnable": True}, "shared in one way"),
-        ({"VGPUEnable": True, "NodeLockEnable": True}, "does not have it yet"),
+        ({"VGPUEnable": True, "AscendHAMiVNPUEnable": True}, "does not have it yet"),
         ({"VGPUEnable": True, "SchedulePolicy": "best"}, "must be binpack or spread"),
         ({"VGPUEnable": True, "GPUExclusiveRules": {"a": "b"}}, "a list of label maps"),
     ],
