@@ -438,3 +438,41 @@ def test_hosts_too_long_for_a_variable_are_told(world, monkeypatch):
     [message] = told(world)
     assert message.startswith("plugin svc: VC_WORKER_HOSTS would have 44 bytes")
     assert "--inject-hosts-env=false" in message
+
+
+class Dying:
+    """The cluster for a controller that dies at its `last` write: before it is done, or after."""
+
+    def __init__(self, cluster, last, *, after):
+        self._cluster, self._left, self._after = cluster, last, after
+
+    def __getattr__(self, verb):
+        found = getattr(self._cluster, verb)
+        if verb not in ("create", "replace", "patch", "patch_status", "delete", "create_many", "patch_many", "delete_many"):
+            return found
+
+        def write(*what, **how):
+            self._left -= 1
+            if self._left == 0 and self._after:
+                found(*what, **how)
+            if self._left <= 0:
+                raise Unavailable("the controller is dead")
+            return found(*what, **how)
+
+        return write
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("last", range(1, 12))
+def test_a_controller_that_dies_at_any_write_leaves_one_of_each_and_the_same_keys(last, after):
+    world = World()
+    submit(world, mpi=[])
+    world.restart(Dying(world.cluster, last, after=after))
+    world.settle()
+    keys = files(world) if "Secret/lm-ssh" in names(world) else None
+    world.restart()
+    world.turn()
+    assert names(world) == {"Service/lm", "ConfigMap/lm-svc", "NetworkPolicy/lm", "Secret/lm-ssh"}
+    assert len(world.pods()) == 3
+    assert keys in (None, files(world))
+    assert {key for key in resources(world) if key.startswith("plugin-")} == {"plugin-svc", "plugin-ssh", "plugin-mpi"}
