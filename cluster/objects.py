@@ -28,6 +28,8 @@ from cluster.selectors import (
     parse_selector,
 )
 
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""Annotation (`"true"`) and scheduling gate of pods that wait for their queue to have room before they are looked at."""
 GPU_INDICES = "basalt.dev/gpu-indices"
 GPU_TOPOLOGY = "basalt.dev/gpu-topology"
 GPU_UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
@@ -149,7 +151,7 @@ def with_condition(conditions: Iterable[Obj] | None, new: Obj) -> list[Obj]:
 
 __all__ = [
     "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_TOPOLOGY", "GPU_UNHEALTHY",
-    "HOSTNAME_LABEL", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE", "SIM_START_DELAY", "SPINE_LABEL",
+    "HOSTNAME_LABEL", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE", "SIM_START_DELAY", "SPINE_LABEL",
     "FieldSelector", "Selector", "annotations", "clone", "condition", "container_requests", "field_value",
     "format_duration", "format_units", "gpu_count", "is_counted", "is_deleting", "is_gpu", "is_label_key",
     "is_label_value", "key", "labels", "matches_expressions", "matches_node", "matches_selector", "matches_term",

@@ -13,7 +13,7 @@ from cluster.admission import Request, Rules
 from cluster.cpus import LARGEST, format_cpus, parse_cpus
 from cluster.errors import FieldError
 from cluster.kinds import HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
-from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY
+from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY, QUEUE_GATE
 from cluster.pointers import pointer
 from cluster.port import Obj
 from cluster.quantities import to_units
@@ -228,6 +228,16 @@ class NumatopologyRules(_Plain):
 
 class PodChangeRules(_Plain):
     """Which GPUs a pod holds, in figures; and what may change in a pod's spec once it is there, as in Kubernetes: little."""
+
+    def default(self, request: Request) -> None:
+        """The gate of its queue, for a pod that asks for one."""
+        meta, spec = request.obj.get("metadata"), request.obj.get("spec")
+        notes = meta.get("annotations") if isinstance(meta, dict) else None
+        if not isinstance(notes, dict) or notes.get(QUEUE_GATE) != "true" or not isinstance(spec, dict):
+            return
+        gates = spec.get("schedulingGates") or []
+        if isinstance(gates, list) and {"name": QUEUE_GATE} not in gates and not spec.get("nodeName"):
+            spec["schedulingGates"] = [*gates, {"name": QUEUE_GATE}]
 
     def check(self, request: Request) -> list[FieldError]:
         """The GPUs always, the spec on update."""

@@ -146,6 +146,7 @@ class SchedulerLoop:
         lost = self._awaited(done)
         self._reports.append(self._writer.decide(done.binds, done.evictions, done.supplies, done.locks))
         self._reports.append(self._writer.give_up(lost))
+        self._reports.append(self._writer.open_gates(done.released))
         self._reports.append(self._writer.report(done.writes.statuses, done.writes.events))
         return done.record
 
@@ -166,6 +167,8 @@ class SchedulerLoop:
         if done.binds or done.evictions:
             binding = binder.submit(self._writer.decide, done.binds, done.evictions, done.supplies, done.locks)
             binding.add_done_callback(self._done)
+        if done.released:
+            binder.submit(self._writer.open_gates, done.released).add_done_callback(self._done)
         if lost:
             binder.submit(self._writer.give_up, lost).add_done_callback(self._done)
         if done.writes.statuses or done.writes.events:

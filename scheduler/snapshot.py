@@ -170,6 +170,9 @@ class Offline:
             self._modify(POD, bound(dict(self.cache.tasks[binding.uid].pod), binding.node, binding.annotations))
         for eviction in done.evictions:
             self.cache.apply(WatchEvent("DELETED", POD, dict(self.cache.tasks[eviction.uid].pod)))
+        for task in done.released:
+            spec = {key: value for key, value in task.pod["spec"].items() if key != "schedulingGates"}
+            self._modify(POD, {**task.pod, "spec": spec})
         for write in done.writes.statuses:
             if write.kind == POD_GROUP:
                 job = self.cache.jobs[f"{write.namespace}/{write.name}"]

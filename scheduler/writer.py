@@ -11,6 +11,7 @@ from cluster.kinds import EVENT, POD
 from cluster.port import Binding, Cluster, Obj
 from scheduler.cycle import Eviction
 from scheduler.locker import Locker
+from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
 from scheduler.status import StatusWrite
@@ -109,6 +110,16 @@ class Writer:
             self._supplier.take_back(binding, supply)
             report.failed_binds.append(binding.uid)
         return report
+
+    def open_gates(self, tasks: Sequence[TaskInfo]) -> Report:
+        """Take the gate off pods that their queue lets through; who could not be reached is asked for again."""
+        for task in tasks:
+            body = {"metadata": {"uid": task.uid}, "spec": {"schedulingGates": None}}
+            try:
+                self._cluster.patch(POD, task.name, task.namespace, body)
+            except ApiError as error:
+                _log(f"opening the gate of {task.key}", error)
+        return Report()
 
     def report(self, statuses: Sequence[StatusWrite], events: Sequence[Obj]) -> Report:
         """Write statuses, those of pods last since nobody waits for them, then events."""

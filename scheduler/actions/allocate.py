@@ -17,7 +17,7 @@ from scheduler.framework.heap import Heap
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskStatus
+from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.roster import SETTLED
 from scheduler.placement import refusals
@@ -42,6 +42,7 @@ class _Allocation:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.tasks: dict[str, Tasks] = {}
+        self.gated: dict[str, list[TaskInfo]] = {}
         self.filler = Filler(ssn)
         self.planner = Planner(ssn, self.filler)
         by_queue: defaultdict[str, list[JobInfo]] = defaultdict(list)
@@ -68,9 +69,12 @@ class _Allocation:
                     self.ssn.refuse(job, refusal)
                 continue
             tasks = [task for task in job.pending() if not task.cls.best_effort and not task.gated]
+            gated = [task for task in job.pending() if task.queue_gated]
+            if gated:
+                self.gated[job.uid] = sorted(gated, key=self.ssn.task_key)
             if not tasks and job.count(TaskStatus.PENDING) and not self.ssn.job_ready(job):
                 self.ssn.refuse(job, Verdict(Stage.GANG, Code.GATED, queue=job.queue, needed=job.min_available))
-            if tasks:
+            if tasks or gated:
                 ordered = sorted(tasks, key=self.ssn.task_key)
                 if self.ssn.places.is_planned(job):
                     self.planner.take(job, ordered)
@@ -100,12 +104,16 @@ class _Allocation:
                         self.ssn.refuse(job, overused)
                 continue
             job = jobs.pop()
+            for task in self.gated.pop(job.uid, ()):
+                self.ssn.open_gate(queue, task)
             if self._turn(job, queue) if job.uid in self.tasks else self.planner.turn(job, queue):
                 jobs.push(job)
             self.queues.push(queue)
 
     def _turn(self, job: JobInfo, queue: QueueInfo) -> bool:
         """Place tasks until the job is ready; whether it was, and has more to place."""
+        if not self.tasks[job.uid]:
+            return False
         places, tasks = self.ssn.places, self.tasks[job.uid]
         part = job.parts.sub_jobs.get(job.uid) if job.parts is not None else None
         before, target = places.of_sub.get(job.uid), Target(job, queue, part)

@@ -40,11 +40,12 @@ class Enqueue:
 
     def _consider(self, ssn: Session, job: JobInfo) -> None:
         refusal = job.impossible
-        if refusal is None and job.min_resources is not None:
+        asks = job.min_resources is not None or any(task.cls.claims for task in job.tasks.values())
+        if refusal is None and asks:
             refusal = ssn.enqueueable(job)
         if refusal is not None:
             ssn.refuse(job, refusal)
             return
-        if job.min_resources is not None:
+        if asks:
             ssn.enqueued(job)
         ssn.admit(job)

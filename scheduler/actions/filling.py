@@ -125,7 +125,7 @@ class Filler:
     def _queue_refusal(self, queue: QueueInfo, task: TaskInfo) -> Verdict | None:
         """Why the queue takes no more. A queue that may have the whole cluster is not what stops a task: the nodes are."""
         refusal = self._ssn.room_refusal(queue, task.cls)
-        if refusal is not None and refusal.resource:
+        if refusal is not None and refusal.resource in self._ssn.dims.index:
             total = self._ssn.total.values[self._ssn.dims.index[refusal.resource]]
             if queue.is_open and refusal.limit >= total:
                 evaluator = self._ssn.evaluator

@@ -82,10 +82,11 @@ class TaskNodeScore:
 
 @dataclass(frozen=True, slots=True)
 class Allocatable:
-    """A limit on what a queue may take."""
+    """A limit on what a queue may take. `gate`: whether it lets one task through its gate, for which it keeps room then."""
 
     room: api.Room
     explain: api.Explain
+    gate: Callable[[QueueInfo, TaskInfo], bool] | None = None
 
 
 SWITCH_OF: dict[str, str | None] = {
@@ -222,9 +223,19 @@ class Registrations:
         """A verdict drops the queue for this cycle."""
         self._add("overused", plugin, check)
 
-    def add_allocatable(self, plugin: str, room: api.Room, explain: api.Explain) -> None:
-        """How many tasks of a class the queue still takes, and why none."""
-        self._add("allocatable", plugin, Allocatable(room, explain))
+    def add_allocatable(
+        self,
+        plugin: str,
+        room: api.Room,
+        explain: api.Explain,
+        *,
+        gate: Callable[[QueueInfo, TaskInfo], bool] | None = None,
+    ) -> None:
+        """How many tasks of a class the queue still takes, and why none.
+
+        `gate` is asked of a task that waits for its queue to have room, before anybody looks at nodes for it.
+        """
+        self._add("allocatable", plugin, Allocatable(room, explain, gate))
 
     def add_preemptive(self, plugin: str, check: Callable[[QueueInfo, Sequence[TaskInfo]], bool]) -> None:
         """Whether the queue may take by reclaiming, for all of some tasks together."""

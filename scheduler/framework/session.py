@@ -39,6 +39,7 @@ class Session(Registrations):
     `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
     `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
+    `released` are tasks that their queue let through its gate;
     `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
     `post` asks other programs, None where nobody may be asked;
     `roster` says who is in which queue, and what queues hold.
@@ -198,6 +199,16 @@ class Session(Registrations):
                 verdict: Verdict = item.explain(queue, cls)
                 return verdict
         return None
+
+    def open_gate(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Let a task that its queue's gate holds through, if all limits allow; it is looked at once the gate is off."""
+        limits = self._flat["allocatable"]
+        if any(item.room(queue, task.cls) <= 0 for item in limits if item.gate is None):
+            return False
+        if not all(item.gate(queue, task) for item in limits if item.gate is not None):
+            return False
+        self.released.append(task)
+        return True
 
     def pre_predicate(self, task: TaskInfo) -> Verdict | None:
         """The first verdict that keeps a task off every node."""

@@ -20,13 +20,13 @@ GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
 PREEMPTABLE = "volcano.sh/preemptable"
-QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-"""Annotation (`"true"`) and scheduling gate of pods that wait for their queue to have room before they are looked at."""
 
 DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * 1024 * 1024
 """What Kubernetes's scorers take for a container that asks no cpu (milli) or memory (bytes)."""
 
 _SHARED = frozenset({devices.VGPU_NUMBER, devices.VGPU_MEMORY, devices.GPU_MEMORY, devices.GPU_NUMBER})
+DEVICE_QUOTA = "deviceclass/"
+"""What names of device quotas in a queue's amounts have before the device class; no resource of nodes is called so."""
 NODE_USAGE = "basalt.dev/usage"
 """What a node is measured to use; it changes all the time, and is read anew in each session."""
 
@@ -69,6 +69,7 @@ def amounts(dims: Dimensions, resources: Any, where: str) -> Amounts:
     """A resource list as a vector. Raises ValueError that says which entry of which list."""
     if resources is not None and not isinstance(resources, Mapping):
         raise ValueError(f"{where} must be a mapping of resources to quantities")
+    resources = {name: amount for name, amount in (resources or {}).items() if DEVICE_QUOTA not in str(name)}
     try:
         return dims.amounts(objects.resource_units(resources))
     except ValueError as error:
@@ -105,7 +106,7 @@ class Classes:
         images = sorted(str(container.get("image") or "") for container in containers)
         asks = [_asks(container) for container in containers]
         share = devices.read_share(pod) if not _SHARED.isdisjoint(units) else None
-        mounts, gate = _mounts(spec), QUEUE_GATE in objects.annotations(pod)
+        mounts, gate = _mounts(spec), objects.annotations(pod).get(objects.QUEUE_GATE) == "true"
         shape = orjson.dumps(
             [share and repr(share), units, asks, images, ports, namespace, mounts, gate, [spec.get(name) for name in _PLACING]],
             option=orjson.OPT_SORT_KEYS,
@@ -228,6 +229,7 @@ def task(pod: Obj, cls: TaskClass) -> TaskInfo:
         gpus=gpu_indices(marks.get(objects.GPU_INDICES)),
         cards=devices.uses_of(pod) if cls.share is not None else (),
         gated=bool(spec.get("schedulingGates")),
+        queue_gated=cls.gate and [gate.get("name") for gate in spec.get("schedulingGates") or ()] == [objects.QUEUE_GATE],
         nominated=(pod.get("status") or {}).get("nominatedNodeName") or "",
     )
 

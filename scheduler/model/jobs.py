@@ -99,7 +99,8 @@ class TaskInfo:
     `priority` is the order inside a job (pod priority, or its `volcano.sh/task-priority`). `gated`: held by a
     scheduling gate. `job` is None for a pod that only uses a node: another scheduler's, or one whose PodGroup is gone;
     `sub` is its part of a job that has parts; `cards` are the parts of shared cards that it holds, `marks` the
-    annotations by which its bind tells so; `supply` is what its claims were given.
+    annotations by which its bind tells so; `supply` is what its claims were given. `queue_gated`: only its queue's gate
+    holds it.
     """
 
     uid: str
@@ -122,6 +123,7 @@ class TaskInfo:
     marks: Mapping[str, str] = field(default_factory=dict, repr=False)
     supply: Supply = NOTHING
     gated: bool = False
+    queue_gated: bool = False
     nominated: str = ""
 
     @property
