@@ -126,7 +126,7 @@ class Volumes:
     def _host_path(self, body: Obj) -> str:
         path = os.path.realpath(str(body.get("path")))
         if not any(path == root or path.startswith(root.rstrip("/") + "/") for root in self._allowed):
-            raise ConfigError(
+            raise Refused(
                 f"hostPath {body.get('path')!r} is not allowed here: name it, or a folder above it, in BASALT_HOST_PATHS"
             )
         kind = body.get("type") or ""

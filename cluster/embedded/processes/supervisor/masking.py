@@ -39,24 +39,27 @@ class Mask:
         if self._found is None:
             return data
         data = self._held + data
-        keep = len(data) - self._open_tail(data)
-        kept, self._held = data[:keep], data[keep:]
-        return self._found.sub(MASK, kept)
+        whole = [match.span() for match in self._found.finditer(data)]
+        keep = self._settled(data, whole)
+        self._held = data[keep:]
+        pieces, position = [], 0
+        for begin, end in whole:
+            if end <= keep:
+                pieces += [data[position:begin], MASK]
+                position = end
+        return b"".join([*pieces, data[position:keep]])
 
     def end(self) -> bytes:
         """What was still held."""
         held, self._held = self._held, b""
         return held if self._found is None else self._found.sub(MASK, held)
 
-    def _open_tail(self, data: bytes) -> int:
-        """How many bytes at the end may belong to a secret that is not all there yet."""
-        assert self._found is not None
-        begin = max(0, len(data) - self._longest + 1)
-        for match in self._found.finditer(data, begin and max(0, begin - self._longest)):
-            begin = max(begin, match.end())  # a whole secret begins nothing
-        for index in range(begin, len(data)):
-            if data[index] in self._starts:
+    def _settled(self, data: bytes, whole: list[tuple[int, int]]) -> int:
+        """How many bytes from the start belong to no secret that may still go on, or go on further."""
+        inside = {index for begin, end in whole for index in range(max(begin + 1, len(data) - self._longest), end)}
+        for index in range(max(0, len(data) - self._longest + 1), len(data)):
+            if data[index] in self._starts and index not in inside:
                 tail = data[index:]
-                if any(secret.startswith(tail) and len(secret) > len(tail) for secret in self._secrets):
-                    return len(tail)
-        return 0
+                if any(len(secret) > len(tail) and secret.startswith(tail) for secret in self._secrets):
+                    return index
+        return len(data)

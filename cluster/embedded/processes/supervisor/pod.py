@@ -150,15 +150,15 @@ class Supervisor:
                 os.kill(container.pid, getattr(signal, container.spec["stopSignal"], signal.SIGTERM))
 
     def _run_hook(self, container: _Container, words: list[str]) -> int:
-        """The hook's process, in the container's namespaces as far as they can be entered; it prints nowhere."""
+        """The hook's process, in the container's mount namespace where it has one; it prints nowhere."""
         pid = os.fork()
         if pid:
             return pid
         with contextlib.suppress(BaseException):
             kernel.die_with_parent(signal.SIGKILL)
-            for space in ("mnt",) if self._room["moved"] else ():
-                kernel.join(f"/proc/{container.pid}/ns/{space}")
             container.group.enter()
+            if self._room["moved"]:
+                kernel.join(f"/proc/{container.pid}/ns/mnt")
             null = os.open("/dev/null", os.O_RDWR)
             for number in range(3):
                 os.dup2(null, number)
@@ -244,7 +244,7 @@ class Supervisor:
             code, number, reason = START_ERROR, 0, "StartError"
             message = rest.partition(" ")[2]
             container.log.say(f"basalt: cannot start: {message}")
-        if number == signal.SIGKILL and container.group.out_of_memory():
+        if code == 137 and container.group.out_of_memory():
             reason = "OOMKilled"
         container.log.close()
         container.group.remove()
