@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cluster import objects
 from cluster.clock import Clock
+from cluster.discovery import HyperNodeController
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
 from jobs.controller.bare import BarePodController
@@ -23,7 +24,9 @@ from queues.controller import QueueController
 Key = tuple[str, str]
 """A controller's name and a key of its own."""
 
-_CLASSES = (JobController, BarePodController, QueueController, FlowController, TemplateController, CronController)
+_CLASSES = (
+    JobController, BarePodController, QueueController, FlowController, TemplateController, CronController, HyperNodeController,
+)  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,7 @@ class Roster:
             FlowController(context, events),
             TemplateController(context),
             CronController(context, events),
+            HyperNodeController(cluster, informer),
         )
         return cls(informer, {controller.name: controller for controller in controllers})
 
