@@ -45,6 +45,7 @@ class Parts:
     cluster: Cluster
     clock: Clock
     mirror: Mirror
+    scheduler: SchedulerLoop
     runs: dict[str, Run] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -117,7 +118,7 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
     """
     mirror, sink = Mirror(cluster), Sink()
     scheduler = SchedulerLoop(cluster, configuration, clock, sink, scheduler_names=settings.BASALT_SCHEDULER_NAMES)
-    parts = Parts(cluster, clock, mirror)
+    parts = Parts(cluster, clock, mirror, scheduler)
     parts.runs = {
         "mirror": mirror.run,
         "decisions": sink.run,

@@ -49,6 +49,11 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 
 _METRICS_INTERVAL = "30s"
+_METRICS = {
+    "type", "address", "interval", "tls.insecureSkipVerify",
+    *(f"elasticsearch.{key}" for key in ("index", "username", "password", "hostnameFieldName")),
+}  # fmt: skip
+_SOURCES = ("prometheus", "elasticsearch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,15 +301,20 @@ class _Reader:
             self.faults.append(Fault(drf.line, message))
 
     def _metrics(self, node: yaml.Node | None) -> dict[str, Any]:
-        """Where measurements come from: a Prometheus server's address and how often it is asked."""
+        """Where measurements come from: a monitoring server's address, how it is reached, and how often it is asked."""
         if node is None:
             return {}
-        fields = self._mapping(node, "metrics")
+        fields = self._mapping(node, "metrics", _METRICS)
         found = {key: self._value(value) for key, value in fields.items()}
         if "address" in fields and not str(found["address"]).startswith(("http://", "https://")):
             self._fault(fields["address"], "metrics: address must begin with http:// or https://")
-        if "type" in fields and found["type"] != "prometheus":
-            self._fault(fields["type"], f"metrics: type {found['type']!r} is not known; known is prometheus")
+        if "type" in fields and found["type"] not in _SOURCES:
+            self._fault(fields["type"], f"metrics: type {found['type']!r} is not known; known are {', '.join(_SOURCES)}")
+        for key in fields.keys() - {"address", "type", "interval"}:
+            if not isinstance(found[key], str if key.startswith("elastic") else (str, bool)):
+                self._fault(fields[key], f"metrics: {key} must be a text; put it in quotes")
+        if str(found.get("tls.insecureSkipVerify", "false")).lower() not in ("true", "false"):
+            self._fault(fields["tls.insecureSkipVerify"], "metrics: tls.insecureSkipVerify must be true or false")
         if "interval" in fields:
             try:
                 if parse_duration(str(found["interval"])) <= 0:

@@ -26,7 +26,8 @@ from scheduler.calls import Caller, PostAll
 from scheduler.conf import ConfError, Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
-from scheduler.prometheus import Fetch, Meter, fetch_url
+from scheduler.measuring import Fetch, Source, fetch_url
+from scheduler.meter import Meter
 from scheduler.status import StatusKeeper
 from scheduler.topology.nodes import choose_gpus
 from scheduler.writer import Report, Writer
@@ -225,8 +226,8 @@ class SchedulerLoop:
             self._start_over()
         news = self.conf.reload()
         conf = self.conf.current
-        if "address" in conf.metrics and conf.reads_metrics():
-            news = self._meter.tick(conf.metrics["address"], conf.metrics_interval(), self._clock.now(), meter) or news
+        if (source := Source.of(conf.metrics)) is not None and conf.reads_metrics():
+            news = self._meter.tick(source, conf.metrics_interval(), self._clock.now(), meter) or news
             self.cache.usage = self._meter.usage
         while self._reports:
             news = self._settle(self._reports.popleft()) or news

@@ -35,6 +35,7 @@ from scheduler.estate import KINDS as ESTATE_KINDS
 from scheduler.estate import Estate
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
+from scheduler.measuring import Usage
 from scheduler.model import build
 from scheduler.model.devices import DEVICE_CONFIG
 from scheduler.model.jobs import JobInfo, TaskInfo
@@ -43,7 +44,6 @@ from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota, quota
 from scheduler.model.resources import Dimensions
 from scheduler.placement.oversize import Oversize
-from scheduler.prometheus import Usage
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 from scheduler.topology.places import Places
 

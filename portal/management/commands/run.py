@@ -24,6 +24,7 @@ from cluster.embedded.lock import StoreLocked
 from cluster.embedded.processes import machine
 from cluster.embedded.processes.kubelet import ProcessKubelet
 from cluster.embedded.store import EmbeddedCluster
+from cluster.embedded.usage import UsageMeter
 from cluster.errors import ApiError
 from cluster.kinds import NODE
 from cluster.logs import retention
@@ -77,6 +78,8 @@ class Command(BaseCommand):
             found.runs["claims"] = embedded.claims.run
             if isinstance(embedded.kubelet, ProcessKubelet):
                 found.runs["logs"] = retention.keeper(embedded.kubelet.logs, processes.log_bounds())
+            else:
+                found.runs["usage"] = _simulated_usage(found, options["seed"])
             self._serve(found, listener, options)
 
     def _serve(self, found: parts.Parts, listener: socket.socket, options: dict[str, Any]) -> None:
@@ -204,6 +207,16 @@ def _data_usable() -> Iterator[None]:
         raise CommandError(f"The data folder {settings.DATA_DIR} cannot be used: {error}. {advice}.") from None
     except OSError as error:
         raise CommandError(f"The data folder {settings.DATA_DIR} cannot be used: {error.strerror or error}.") from None
+
+
+def _simulated_usage(found: parts.Parts, seed: int) -> parts.Run:
+    """What nodes use is simulated while the scheduler looks at it and has no server that tells it."""
+
+    def wanted() -> bool:
+        conf = found.scheduler.conf.current
+        return conf.reads_metrics() and not conf.metrics.get("address")
+
+    return UsageMeter(found.cluster, found.clock, seed=seed, wanted=wanted).run
 
 
 def _fleet(name: str | None, is_real: bool) -> fleets.Fleet | None:

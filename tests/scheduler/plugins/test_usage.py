@@ -138,7 +138,10 @@ def test_arguments_that_make_no_sense_are_errors(words: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("metrics", "line", "says"),
     [
-        ("type: elasticsearch", 6, "known is prometheus"),
+        ("type: prometheus_adaptor", 6, "known are prometheus, elasticsearch"),
+        ("tls.insecureSkipVerify: perhaps", 6, "true or false"),
+        ("elasticsearch.password: 12", 6, "must be a text"),
+        ("adress: http://x", 6, "'adress' is unknown"),
         ("address: ftp://x", 6, "http://"),
         ("interval: soon", 6, "duration"),
         ("interval: 0s", 6, "longer than nothing"),
