@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -13,15 +14,16 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster import runtime
+from cluster import objects, runtime
 from cluster.disclosure import shown
+from cluster.errors import NotFound
 from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
 from cluster.rows import event_row
-from jobs import filters, operations, writes
+from jobs import filters, keys, operations, writes
 from jobs.made import in_force
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages.queries import EVENT_LIMIT, events_of
@@ -156,6 +158,27 @@ class PodRow(serializers.ModelSerializer[Pod]):
         exclude = ("requests", "resource_version")
 
 
+@dataclass(frozen=True)
+class _Owned:
+    """What the policy asks of a thing: whose it is."""
+
+    owner: str
+
+    def __str__(self) -> str:
+        return f"a pod of {self.owner or 'nobody'}"
+
+
+def _owner(pod: Pod) -> str:
+    """Who submitted a pod: with its job, or by itself."""
+    if pod.job_uid:
+        return Job.objects.filter(uid=pod.job_uid).values_list("owner", flat=True).first() or ""
+    try:
+        obj = runtime.current().get(POD, pod.name, pod.namespace)
+    except NotFound:
+        return ""
+    return objects.annotations(obj).get(keys.OWNER, "") if objects.uid(obj) == pod.uid else ""
+
+
 class PodViewSet(ObjectViewSet):
     """Pods, those of jobs and bare ones."""
 
@@ -163,14 +186,16 @@ class PodViewSet(ObjectViewSet):
     queryset = Pod.objects.all()
     serializer_class = PodRow
     filterset_class = filters.PodFilter
-    rights: ClassVar = {"list": "pods.view", "retrieve": "pods.view", "destroy": "pods.act"}
+    rights: ClassVar = {"list": "pods.view", "retrieve": "pods.view"}
 
     def row(self, obj: Pod) -> Body:
         return pod_row(obj) | {"job_uid": obj.job_uid, "group": obj.group, "queue": obj.queue}
 
     def destroy(self, request: Request, **where: str) -> Response:
-        """Delete a pod; a job's controller answers by the job's policies."""
+        """Delete a pod, one's own or one of one's own job, whose controller answers by the job's policies."""
+        self.allow("pods.view")
         pod: Pod = self.find(**where)
+        self.allow("pods.act", _Owned(_owner(pod)))
         runtime.current().delete(POD, pod.name, pod.namespace, uid=pod.uid)
         return Response(self.row(pod), status=status.HTTP_202_ACCEPTED)
 

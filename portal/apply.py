@@ -60,7 +60,7 @@ LATER = {"HyperJob": "jobs over several clusters"}
 
 READ_BY_ADMISSION = (NAMESPACE, PRIORITY_CLASS, QUEUE, JOB_TEMPLATE)
 
-OWNED = frozenset({JOB, JOB_FLOW, JOB_TEMPLATE, CRON_JOB})
+OWNED = frozenset({JOB, JOB_FLOW, JOB_TEMPLATE, CRON_JOB, POD})
 """Kinds that belong to whom made them, who may change them."""
 
 RIGHTS = {

@@ -14,8 +14,8 @@ EVERYBODY = frozenset(
         "scheduler.view",
     }
 )  # fmt: skip
-OWNERS = frozenset({"jobs.act"})
-STAFF = frozenset({"queues.change", "nodes.change", "pods.act", "podgroups.act", "objects.apply", "workload.start"})
+OWNERS = frozenset({"jobs.act", "pods.act"})
+STAFF = frozenset({"queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start"})
 
 
 class StaffPolicy:

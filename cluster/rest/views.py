@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import URLPattern, path
 from django_filters.rest_framework import DjangoFilterBackend
@@ -109,7 +109,7 @@ class ObjectViewSet(GenericViewSet[Any]):
             raise Http404(f"There is no {self.kind.kind} {'/'.join(where.values())}.")
         return found
 
-    def allow(self, right: str, obj: Model | None = None) -> None:
+    def allow(self, right: str, obj: Any = None) -> None:
         """Raises PermissionDenied when the policy says no."""
         if not policy().may(self.request.user, right, obj):
             raise PermissionDenied(f"You may not do this to {obj}." if obj else "You may not do this.")

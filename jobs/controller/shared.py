@@ -21,8 +21,8 @@ from jobs.controller.roster import Key
 from jobs.controller.workqueue import FIRST_DELAY, LONGEST_DELAY
 
 LEASE_SECONDS = 15.0
-WHO = f"{socket.gethostname()}:{os.getpid()}"
-"""What a lease says of its worker, to people."""
+HOST = socket.gethostname()
+
 _SEEN_SECONDS = 300
 
 _NOW = "local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000); "
@@ -129,7 +129,7 @@ class SharedQueue:
 
     def take(self) -> Lease | None:
         """The key that has been due longest and that nobody works; None when there is none."""
-        token = f"{WHO}/{uuid.uuid4().hex}"
+        token = f"{HOST}:{os.getpid()}/{uuid.uuid4().hex}"  # says to people whose it is
         found = self._take(keys=self._sets, args=[token, int(self.lease_seconds * 1000)])
         if not found:
             return None

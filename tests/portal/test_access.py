@@ -9,9 +9,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
-from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD_GROUP, QUEUE
+from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
-from jobs.models import CronJob, Job, JobFlow, JobTemplate
+from jobs.models import CronJob, Job, JobFlow, JobTemplate, Pod
 from jobs.projection import project_jobs
 from portal.mirror import PROJECTIONS
 from tests.jobs.cron.world import cron
@@ -37,7 +37,7 @@ TABLE = {
         jobs:flows jobs:flow jobs:templates jobs:template jobs:crons jobs:cron
         GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
     ("owner", "staff"): """
-        POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action
+        POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action DELETE:api:pod DELETE:api:pod-by-uid
         PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
         PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
         PATCH:api:cronjob PATCH:api:cronjob-by-uid DELETE:api:cronjob DELETE:api:cronjob-by-uid POST:api:cronjob-action
@@ -45,7 +45,7 @@ TABLE = {
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
         POST:cluster:node_action POST:api:node-action
-        POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action DELETE:api:pod DELETE:api:pod-by-uid""",
+        POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
 }
 
@@ -69,7 +69,9 @@ def world(make_user):
     notes = {"annotations": {"basalt.dev/owner": "owner"}}
     for kind, obj in ((JOB_TEMPLATE, template("train")), (CRON_JOB, cron(title="train"))):
         cluster.create(kind, {**obj, "metadata": obj["metadata"] | notes})
-    for kind in (QUEUE, NODE, JOB, POD_GROUP, JOB_TEMPLATE, CRON_JOB):
+    containers = [{"name": "main", "image": "busybox"}]
+    cluster.create(POD, {"metadata": {"name": "train", **notes}, "spec": {"containers": containers}})
+    for kind in (QUEUE, NODE, JOB, POD_GROUP, POD, JOB_TEMPLATE, CRON_JOB):
         PROJECTIONS[kind].project(Batch(cluster.list(kind).items))
     cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
     cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
@@ -84,14 +86,14 @@ def _row(name):
     for word, model in (("template", JobTemplate), ("flow", JobFlow), ("cron", CronJob)):
         if word in title:
             return model.objects.get()
-    return Job.objects.get()
+    return Pod.objects.get() if title.startswith("pod-") else Job.objects.get()
 
 
 def address(name):
     job = _row(name)
     nodes = dict.fromkeys(("node", "node_panel", "node_action"), "gpu-01")
     values = {
-        "uid": job.uid if "pod" not in name and "event" not in name else "unknown",
+        "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
         "namespace": "default",
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
         "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from cluster import runtime
 from cluster.documents import load
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import NotFound
-from cluster.kinds import JOB, NAMESPACE, POD_GROUP, QUEUE
+from cluster.kinds import JOB, NAMESPACE, POD, POD_GROUP, QUEUE
 from cluster.rest.problems import Refused, faults_of
 from jobs.models import Job
 from portal.apply import apply, in_order
@@ -185,3 +186,27 @@ def test_a_pod_joins_no_gang_of_somebody_elses_job(cluster, make_user):
     assert told(cluster, joining, eve) == ["/metadata/annotations/scheduling.k8s.io~1group-name"]
     assert apply(cluster, bundle(json.dumps(joining)), user=bob, dry_run=True)
     assert apply(cluster, bundle(json.dumps(pod(annotations={"scheduling.k8s.io/group-name": "free"}))), user=eve)
+
+
+def test_a_pod_belongs_to_who_applied_it_and_he_alone_may_delete_it(cluster, make_user):
+    from rest_framework.test import APIClient
+
+    from jobs.keys import OWNER
+    from jobs.models import Pod
+
+    runtime.use(cluster)
+    ada, bob = make_user("ada"), make_user("bob")
+    manifest = """
+apiVersion: v1
+kind: Pod
+metadata: {name: lone, annotations: {basalt.dev/owner: bob}}
+spec: {schedulerName: volcano, containers: [{name: main, image: busybox}]}
+"""
+    apply(cluster, load(manifest), user=ada)
+    assert cluster.get(POD, "lone", "default")["metadata"]["annotations"][OWNER] == "ada"
+    for user, code in ((bob, 403), (ada, 202)):
+        client = APIClient()
+        client.force_authenticate(user)
+        assert client.delete(f"/api/v1/pods/{Pod.objects.get(name='lone').uid}").status_code == code
+    assert cluster.list(POD).items == []
+    runtime.use(None)

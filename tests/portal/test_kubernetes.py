@@ -99,6 +99,18 @@ def test_secrets_are_read_by_those_alone_who_may_write_everything(cluster):
     assert call("GET", "/api/v1/pods", ada)[0] == 200
 
 
+def test_a_key_in_a_manifest_is_shown_to_those_alone_who_may_write_everything(cluster):
+    manifest = job(plugins={"ssh": ["--ssh-private-key=PRIVATE"]})
+    staff, ada = token("root", is_staff=True), token("ada")
+    assert call("POST", JOBS, staff, manifest)[0] == 201
+    assert b"PRIVATE" in orjson.dumps(call("GET", f"{JOBS}/train", staff)[1])
+    for path in (JOBS, f"{JOBS}/train"):
+        code, found = call("GET", path, ada)
+        assert code == 200
+        assert b"PRIVATE" not in orjson.dumps(found)
+        assert b"train" in orjson.dumps(found)
+
+
 def test_a_token_in_the_address_counts_on_this_machine_alone(cluster):
     ada = token("ada")
     here, away = ("127.0.0.1", 5), ("192.0.2.7", 5)

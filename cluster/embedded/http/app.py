@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from cluster.disclosure import shown
 from cluster.embedded.http.answers import failure, status
 from cluster.embedded.http.discovery import document
 from cluster.embedded.http.gate import Gate
@@ -28,6 +29,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+Show = Callable[[Obj], Obj]
+
 BOOKMARK_SECONDS = 10.0
 LONGEST_WATCH = 1800.0
 LONGEST_BODY = 3 * 2**20
@@ -38,6 +41,11 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Unauthorized(Exception):
     """No token, or none that is known."""
+
+
+def whole(obj: Obj) -> Obj:
+    """The object as it is."""
+    return obj
 
 
 class KubernetesApi:
@@ -73,15 +81,18 @@ class KubernetesApi:
         query = {key: values[-1] for key, values in parse_qs(scope.get("query_string", b"").decode("latin-1")).items()}
         if scope["method"] == "GET" and not await asyncio.to_thread(self._gate.may_read, user, wanted.kind):
             raise Forbidden(f"{user} may not read {wanted.kind}")
+        show: Show = whole if await asyncio.to_thread(self._gate.sees_all, user) else shown
         if scope["method"] == "GET" and query.get("watch") in ("1", "true"):
-            await self._watch(cluster, wanted, query, receive, send)
+            await self._watch(cluster, wanted, query, show, receive, send)
             return
         body = Body(await _read(receive), dict(scope["headers"]).get(b"content-type", b"").decode("latin-1"))
         code, said = await asyncio.to_thread(answer, cluster, self._gate, user, scope["method"], wanted, query, body)
         if isinstance(said, str):
             await _reply_text(send, said)
+        elif "items" in said:
+            await _reply(send, code, {**said, "items": [show(obj) for obj in said["items"]]})
         else:
-            await _reply(send, code, said)
+            await _reply(send, code, show(said) if "metadata" in said and said.get("kind") != "Status" else said)
 
     async def _user(self, scope: Scope) -> Any:
         kind, _, token = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -90,11 +101,13 @@ class KubernetesApi:
             raise Unauthorized
         return user
 
-    async def _watch(self, cluster: EmbeddedCluster, wanted: Target, query: dict[str, str], receive: Receive, send: Send) -> None:
+    async def _watch(
+        self, cluster: EmbeddedCluster, wanted: Target, query: dict[str, str], show: Show, receive: Receive, send: Send
+    ) -> None:
         fields = query.get("fieldSelector", "")
         if wanted.name:
             fields = f"metadata.name={wanted.name}"
-        lines = _lines(cluster, wanted, query, fields)
+        lines = _lines(cluster, wanted, query, fields, show)
         first = await anext(lines)  # what is refused at once is no stream
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": first, "more_body": True})
@@ -117,14 +130,16 @@ async def _pour(lines: AsyncGenerator[bytes, None], send: Send) -> None:
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
 
-async def _lines(cluster: EmbeddedCluster, wanted: Target, query: dict[str, str], fields: str) -> AsyncGenerator[bytes, None]:
+async def _lines(
+    cluster: EmbeddedCluster, wanted: Target, query: dict[str, str], fields: str, show: Show
+) -> AsyncGenerator[bytes, None]:
     """Events as JSON lines: what is there when no version is given, then what changes. The first may be empty."""
     kind, namespace, labels = wanted.kind, wanted.namespace, query.get("labelSelector", "")
     start = query.get("resourceVersion", "")
     first: list[bytes] = []
     if start in ("", "0"):
         page = await asyncio.to_thread(cluster.list, kind, namespace, labels=labels, fields=fields)
-        first, start = [_line("ADDED", obj) for obj in page.items], page.resource_version
+        first, start = [_line("ADDED", show(obj)) for obj in page.items], page.resource_version
     if not start.isdigit():
         raise BadRequest(f"resourceVersion={start!r} is no version of this cluster")
     tail = cluster.tail(kind, int(start), namespace=namespace, labels=labels, fields=fields)
@@ -146,7 +161,7 @@ async def _lines(cluster: EmbeddedCluster, wanted: Target, query: dict[str, str]
                 yield orjson.dumps({"type": "ERROR", "object": failure(error)}) + b"\n"
                 return
             if events:
-                yield b"".join(_line(*event) for event in events)
+                yield b"".join(_line(event, show(obj)) for event, obj in events)
             elif not tail.is_behind:
                 try:
                     await asyncio.wait_for(news.wait(), min(BOOKMARK_SECONDS, max(end - loop.time(), 0.01)))

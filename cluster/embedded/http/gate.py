@@ -21,6 +21,10 @@ class Gate(Protocol):
         """Whether the user may get, list and watch objects of a kind."""
         ...
 
+    def sees_all(self, user: Any) -> bool:
+        """Whether the user is shown objects whole; others get them without what is secret (`cluster.disclosure`)."""
+        ...
+
     def check_write(
         self, user: Any, cluster: Cluster, verb: Verb, kind: Kind, name: str, namespace: str, obj: Obj | None
     ) -> None:
