@@ -86,21 +86,7 @@ class ResourceClaimKeeper:
         return 2
 
     def _make(self, pod: Obj, name: str, template: Obj) -> str:
-        wanted = template.get("spec") or {}
-        meta = wanted.get("metadata") or {}
-        short = hashlib.sha256(f"{objects.uid(pod)}/{name}".encode()).hexdigest()[:5]
-        claim: Obj = {
-            "apiVersion": RESOURCE_CLAIM.api_version,
-            "kind": RESOURCE_CLAIM.kind,
-            "metadata": {
-                "name": f"{objects.name(pod)[:180]}-{name}-{short}",
-                "namespace": objects.namespace(pod),
-                "labels": dict(meta.get("labels") or {}),
-                "annotations": {**(meta.get("annotations") or {}), POD_CLAIM: name},
-                "ownerReferences": [owned_by(pod)],
-            },
-            "spec": wanted.get("spec") or {},
-        }
+        claim = claim_for(pod, name, template)
         with contextlib.suppress(AlreadyExists):  # made before, and not written into the pod's status yet
             self._cluster.create(RESOURCE_CLAIM, claim, field_manager=_MANAGER)
         return objects.name(claim)
@@ -151,3 +137,22 @@ class ResourceClaimKeeper:
 
 def _is_over(pod: Obj) -> bool:
     return (pod.get("status") or {}).get("phase") in _ENDED
+
+
+def claim_for(pod: Obj, name: str, template: Obj) -> Obj:
+    """The claim that a template gives to a pod for its claim `name`; always called the same."""
+    wanted = template.get("spec") or {}
+    meta = wanted.get("metadata") or {}
+    short = hashlib.sha256(f"{objects.uid(pod)}/{name}".encode()).hexdigest()[:5]
+    return {
+        "apiVersion": RESOURCE_CLAIM.api_version,
+        "kind": RESOURCE_CLAIM.kind,
+        "metadata": {
+            "name": f"{objects.name(pod)[:180]}-{name}-{short}",
+            "namespace": objects.namespace(pod),
+            "labels": dict(meta.get("labels") or {}),
+            "annotations": {**(meta.get("annotations") or {}), POD_CLAIM: name},
+            "ownerReferences": [owned_by(pod)],
+        },
+        "spec": wanted.get("spec") or {},
+    }

@@ -6,6 +6,8 @@ StorageClass exists makes `standard` for the first claim that names none.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from cluster import objects, volumes
@@ -60,31 +62,11 @@ class VolumeKeeper:
     def make_for(self, pod: Obj) -> int:
         """The claims of a pod's ephemeral volumes; how many were made."""
         made = 0
-        for volume in pod["spec"].get("volumes") or ():
-            template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-            if template:
-                made += self._make(pod, f"{objects.name(pod)}-{volume.get('name')}", template)
+        for claim in ephemeral_claims(pod):
+            with contextlib.suppress(AlreadyExists):
+                self._cluster.create(CLAIM, claim, field_manager=_MANAGER)
+                made += 1
         return made
-
-    def _make(self, pod: Obj, name: str, template: Obj) -> int:
-        meta = template.get("metadata") or {}
-        claim: Obj = {
-            "apiVersion": CLAIM.api_version,
-            "kind": CLAIM.kind,
-            "metadata": {
-                "name": name,
-                "namespace": objects.namespace(pod),
-                "labels": dict(meta.get("labels") or {}),
-                "annotations": dict(meta.get("annotations") or {}),
-                "ownerReferences": [owned_by(pod)],
-            },
-            "spec": template.get("spec") or {},
-        }
-        try:
-            self._cluster.create(CLAIM, claim, field_manager=_MANAGER)
-        except AlreadyExists:
-            return 0
-        return 1
 
     @staticmethod
     def _tried(work: Any, key: Any) -> int:
@@ -177,15 +159,7 @@ class VolumeKeeper:
         """The StorageClass of claims that name none: the youngest of the default ones."""
         found = self._cluster.list(STORAGE_CLASS).items
         if not found:
-            standard = {
-                "apiVersion": STORAGE_CLASS.api_version,
-                "kind": STORAGE_CLASS.kind,
-                "metadata": {"name": STANDARD, "annotations": {volumes.DEFAULT_CLASS: "true"}},
-                "provisioner": "sim.basalt.dev/disk",
-                "reclaimPolicy": "Delete",
-                "volumeBindingMode": volumes.DELAYED,
-            }
-            found = [self._cluster.create(STORAGE_CLASS, standard, field_manager=_MANAGER)]
+            found = [self._cluster.create(STORAGE_CLASS, standard_class(), field_manager=_MANAGER)]
         default = [each for each in found if objects.annotations(each).get(volumes.DEFAULT_CLASS) == "true"]
         youngest = max(
             default, key=lambda each: (each["metadata"].get("creationTimestamp") or "", objects.name(each)), default=None
@@ -228,3 +202,35 @@ def owned_by(pod: Obj) -> Obj:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def standard_class() -> Obj:
+    """The StorageClass of a cluster in which nobody made one."""
+    return {
+        "apiVersion": STORAGE_CLASS.api_version,
+        "kind": STORAGE_CLASS.kind,
+        "metadata": {"name": STANDARD, "annotations": {volumes.DEFAULT_CLASS: "true"}},
+        "provisioner": "sim.basalt.dev/disk",
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": volumes.DELAYED,
+    }
+
+
+def ephemeral_claims(pod: Obj) -> Iterator[Obj]:
+    """The claims to be made for a pod's ephemeral volumes."""
+    for volume in pod["spec"].get("volumes") or ():
+        template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if template:
+            meta = template.get("metadata") or {}
+            yield {
+                "apiVersion": CLAIM.api_version,
+                "kind": CLAIM.kind,
+                "metadata": {
+                    "name": f"{objects.name(pod)}-{volume.get('name')}",
+                    "namespace": objects.namespace(pod),
+                    "labels": dict(meta.get("labels") or {}),
+                    "annotations": dict(meta.get("annotations") or {}),
+                    "ownerReferences": [owned_by(pod)],
+                },
+                "spec": template.get("spec") or {},
+            }

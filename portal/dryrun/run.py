@@ -10,6 +10,7 @@ from cluster.kinds import POD
 from cluster.port import WatchEvent
 from portal.dryrun.expand import Controllers
 from portal.dryrun.reading import Files
+from portal.dryrun.supplies import Claims
 from scheduler import wording
 from scheduler.cycle import Cycle
 from scheduler.framework.explain import Verdict
@@ -50,16 +51,21 @@ def run(files: Files, conf: str = "", *, cycles: int = 1, scheduler_names: tuple
     Raises `scheduler.conf.ConfError`.
     """
     controllers = Controllers(files, scheduler_names)
-    added = [obj for _, obj in controllers.groups(files)]
+    claims = Claims(files)
+    added = [obj for _, obj in (*claims.of_files(), *controllers.groups(files))]
     pods = [controllers.bound_for(pod) for pod in files.of(POD)]
     snapshot = Snapshot.of([source.obj for source in files.known] + added, conf or files.conf)
     snapshot.pods = [*pods, *(pod for _, pod in controllers.pods(pods))]
+    for kind, claim in claims.of_pods(snapshot.pods):
+        snapshot.estate.setdefault(kind, []).append(claim)
     offline = Offline(snapshot, now=_after(snapshot), scheduler_names=scheduler_names)
     result, verdicts = Result(), dict[str, Verdict]()
     for number in range(cycles):
         if number:
             there = [dict(task.pod) for task in offline.cache.tasks.values()]
-            offline.cache.apply_all(WatchEvent("ADDED", kind, pod) for kind, pod in controllers.pods(there))
+            pods = [pod for _, pod in controllers.pods(there)]
+            offline.cache.apply_all(WatchEvent("ADDED", kind, claim) for kind, claim in claims.of_pods(pods))
+            offline.cache.apply_all(WatchEvent("ADDED", POD, pod) for pod in pods)
         done = offline.cycle()
         _gather(result, verdicts, done)
     _conclude(result, verdicts, offline, files)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from tests.scheduler.claims.make import device_class, request, resource_claim, slice_of, template, using
 from tests.scheduler.world import gang, node, queue
 
 BARE = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n'
@@ -166,3 +167,21 @@ def test_wrong_configurations_and_options_are_told(tmp_path, schedule):
         call_command("schedule", __file__, conf=tmp_path / "nowhere")
     with pytest.raises(CommandError, match="from 1 to 10000"):
         call_command("schedule", __file__, "--cycles", "0")
+
+
+def test_claims_are_made_for_pods_and_met(schedule):
+    gpus = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two"}]}
+    scratch = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    pod_spec = {**gpus, "volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": scratch}}]}
+    parts = [device_class(), slice_of("n1", 3), template("two", request(count=2))]
+    found = schedule(node("n1"), node("n2"), *parts, gang("g", 2, 1, cpu=1, pod_spec=pod_spec))
+    assert [(bind["pod"], bind["node"]) for bind in found["binds"]] == [("default/g-w-0", "n1")]
+    assert found["problems"] == []
+
+
+def test_a_claim_that_cannot_be_met_is_told_with_its_numbers(schedule):
+    parts = [device_class(), slice_of("n1", 1), resource_claim("mine", request(count=2))]
+    found = schedule(node("n1"), *parts, gang("g", 1, cpu=1, pod_spec=using("mine")))
+    verdict = found["verdicts"]["default/g"]
+    assert (verdict["code"], verdict["resource"]) == ("device.insufficient", "gpu")
+    assert (verdict["asked"], verdict["free"], verdict["short"]) == (2000, 1000, 1000)
