@@ -63,8 +63,14 @@ def _counted(
 def _matching(pod: PodKind, constraint: Constraint, there: Sequence[Placed], nodes: int) -> Ints:
     """`[nodes]`: pods of the same namespace that the selector takes and that stay."""
     total: Ints = np.zeros(nodes, dtype=np.int64)
+    exact = (constraint.selector or {}).get("matchLabels") or {"": None}
+    key, value = min(exact.items())  # the one pair that all must have rules out most, such as the pods of other jobs
     for placed in there:
-        if placed.kind.namespace == pod.namespace and matches_selector(constraint.selector, placed.kind.labels):
+        if (
+            placed.kind.labels.get(key) == value
+            and placed.kind.namespace == pod.namespace
+            and matches_selector(constraint.selector, placed.kind.labels)
+        ):
             total += placed.staying
     return total
 
