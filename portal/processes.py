@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +18,8 @@ NAME, SIMULATED = "process", "simulated"
 
 def check(options: dict[str, Any]) -> None:
     """Refuse what does not go with real programs. Raises CommandError."""
+    if sys.platform != "linux":
+        raise CommandError(f"--runtime process needs Linux; this is {sys.platform}.")
     if not is_loopback(options["host"]):
         what = "--runtime process runs people's commands on this machine, so it listens on a loopback address only"
         raise CommandError(f"{what}, not {options['host']}.")
