@@ -55,3 +55,16 @@ class Eviction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.victim} evicted by {self.action}"
+
+
+class SchedulerConfiguration(models.Model):
+    """The configuration in force, as the scheduler told it last: one row. `faults`: `{line, message}` of `broken`, not used."""
+
+    source = models.CharField(max_length=1024, blank=True, help_text="path of the file; empty: built in")
+    text = models.TextField()
+    since = models.DateTimeField()
+    broken = models.TextField(blank=True)
+    faults = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return self.source or "built in"

@@ -117,7 +117,8 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
     `configuration` is a volcano-scheduler.conf, read again when it changes. Raises `scheduler.conf.ConfError`, OSError.
     """
     mirror, sink = Mirror(cluster), Sink()
-    scheduler = SchedulerLoop(cluster, configuration, clock, sink, scheduler_names=settings.BASALT_SCHEDULER_NAMES)
+    names = settings.BASALT_SCHEDULER_NAMES
+    scheduler = SchedulerLoop(cluster, configuration, clock, sink, scheduler_names=names, told=sink.configured)
     parts = Parts(cluster, clock, mirror, scheduler)
     parts.runs = {
         "mirror": mirror.run,

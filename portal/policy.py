@@ -15,7 +15,7 @@ EVERYBODY = frozenset(
     }
 )  # fmt: skip
 OWNERS = frozenset({"jobs.act", "pods.act"})
-STAFF = frozenset({"queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start"})
+STAFF = frozenset({"queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start", "scheduler.source"})
 
 
 class StaffPolicy:

@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from portal import apply_page, probes, samples_page, views
+from portal import apply_page, probes, samples_page, scheduler_page, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -20,6 +20,7 @@ urlpatterns = [
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("img/basalt.svg"))), name="favicon"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
+    path("scheduler/", scheduler_page.scheduler, name="scheduler"),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
     path("submit/apply/", apply_page.apply_all, name="apply"),

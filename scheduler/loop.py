@@ -19,15 +19,15 @@ from time import monotonic
 from cluster.clock import Clock
 from cluster.kinds import POD_GROUP, QUEUE
 from cluster.port import Cluster, Watch
-from scheduler import conf as configuration
 from scheduler.awaiting import Awaiting, Bind
 from scheduler.cache import KINDS, Aside, SchedulerCache
 from scheduler.calls import Caller, PostAll
-from scheduler.conf import ConfError, Configuration
+from scheduler.conf import Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
 from scheduler.measuring import Fetch, Source, fetch_url
 from scheduler.meter import Meter
+from scheduler.source import ConfSource, ConfState
 from scheduler.status import StatusKeeper
 from scheduler.topology.nodes import choose_gpus
 from scheduler.writer import Report, Writer
@@ -35,46 +35,13 @@ from scheduler.writer import Report, Writer
 logger = logging.getLogger(__name__)
 
 Sink = Callable[[CycleRecord], None]
+Told = Callable[[ConfState], None]
+"""Hears of the configuration in force, at first and whenever its file changes."""
 
 DEBOUNCE = 0.003
 """Seconds of wall time in which events that belong together are awaited."""
 IDLE = 10.0
 """Seconds after which a cycle runs though nothing changed (time itself may decide, as for waiting limits)."""
-
-
-class ConfSource:
-    """A configuration in a file that may change; a broken version is reported and the last good one kept."""
-
-    def __init__(self, source: Path | Configuration | None) -> None:
-        self._path = source if isinstance(source, Path) else None
-        self._stamp = self._read_stamp()
-        self.error: ConfError | None = None
-        self.current = source if isinstance(source, Configuration) else configuration.load(self._text())
-
-    def reload(self) -> bool:
-        """Read the file again if it changed; whether another configuration is in force now."""
-        stamp = self._read_stamp()
-        if stamp == self._stamp or stamp is None:
-            return False
-        self._stamp = stamp
-        try:
-            self.current, self.error = configuration.load(self._text()), None
-        except ConfError as error:
-            self.error = error
-            logger.error("%s is not used, the last good configuration stays: %s", self._path, error)
-            return False
-        logger.info("%s was read again", self._path)
-        return True
-
-    def _text(self) -> str:
-        return self._path.read_text("utf-8") if self._path is not None else configuration.DEFAULT
-
-    def _read_stamp(self) -> tuple[int, int] | None:
-        try:
-            found = self._path.stat() if self._path is not None else None
-        except OSError:
-            return None
-        return (found.st_mtime_ns, found.st_size) if found is not None else None
 
 
 def bind_timeout(conf: Configuration) -> float:
@@ -98,8 +65,11 @@ class SchedulerLoop:
         seed: int = 0,
         fetch: Fetch = fetch_url,
         post: PostAll | None = None,
+        told: Told | None = None,
     ) -> None:
-        self.conf = ConfSource(conf)
+        self.conf = ConfSource(conf, clock.now())
+        self._told = told
+        self._conf_told: ConfState | None = None
         self.failures = 0
         self._cluster, self._clock, self._sink = cluster, clock, sink
         self._names, self._period = tuple(scheduler_names), period
@@ -220,11 +190,17 @@ class SchedulerLoop:
         self._reports.clear()
         self._lost = False
 
+    def _tell_configuration(self) -> None:
+        if self._told is not None and self._conf_told is not self.conf.state:
+            self._conf_told = self.conf.state
+            self._told(self.conf.state)
+
     def _take_in(self, stop: threading.Event | None, meter: ThreadPoolExecutor | None) -> bool:
         """Take in outcomes, then events, then a changed configuration; whether there was anything new."""
         if self._lost:
             self._start_over()
-        news = self.conf.reload()
+        news = self.conf.reload(self._clock.now())
+        self._tell_configuration()
         conf = self.conf.current
         if (source := Source.of(conf.metrics)) is not None and conf.reads_metrics():
             news = self._meter.tick(source, conf.metrics_interval(), self._clock.now(), meter) or news

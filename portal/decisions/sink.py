@@ -18,11 +18,12 @@ from cluster.projection import notify, writing
 from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
-from portal.models import Cycle, Eviction
+from portal.models import Cycle, Eviction, SchedulerConfiguration
 from queues.projection import set_shares
 from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
 from scheduler.framework.record import CycleRecord, QueueShare
+from scheduler.source import ConfState
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +50,7 @@ class Sink:
         self._written: dict[str, dict[str, Any]] = {}
         self._sampler = Sampler()
         self._last_cycle: datetime | None = None
+        self._conf: ConfState | None = None
         self._nameless: dict[str, int] = {}
         self._first = True
         self._unpruned = 0
@@ -61,6 +63,12 @@ class Sink:
                 self._shares = record.queues
             if did_something(record) or not self._records:
                 self._records.append(record)
+        self._wake.set()
+
+    def configured(self, state: ConfState) -> None:
+        """Take the configuration in force; returns at once."""
+        with self._lock:
+            self._conf = state
         self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
@@ -88,7 +96,10 @@ class Sink:
             records, self._records = self._records, []
             verdicts, self._verdicts = self._verdicts, {}
             shares = self._shares
+            conf, self._conf = self._conf, None
         try:
+            if conf is not None:
+                _write_configuration(conf)
             late = self._write_verdicts(verdicts)
             columns = {name: _columns(share) for name, share in shares.items()}
             if columns != self._written:
@@ -103,6 +114,7 @@ class Sink:
             with self._lock:
                 self._records = records + self._records
                 self._verdicts = verdicts | self._verdicts
+                self._conf = self._conf or conf
             raise
         with self._lock:
             self._verdicts = late | self._verdicts
@@ -172,6 +184,17 @@ class Sink:
             if oldest:
                 Cycle.objects.filter(at__lte=oldest[0]).delete()
             self._unpruned = 0
+
+
+def _write_configuration(state: ConfState) -> None:
+    values = {
+        "source": state.source,
+        "text": state.text,
+        "since": datetime.fromtimestamp(state.since, UTC),
+        "broken": state.broken,
+        "faults": [asdict(fault) for fault in state.faults],
+    }
+    SchedulerConfiguration.objects.update_or_create(pk=1, defaults=values)
 
 
 def did_something(record: CycleRecord) -> bool:

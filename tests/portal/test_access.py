@@ -26,7 +26,7 @@ RANKS = ("nobody", "user", "owner", "staff")
 TABLE = {
     RANKS: """healthz readyz favicon login logout theme set_language api:nothing""",
     ("user", "owner", "staff"): """
-        overview jobs:list jobs:detail jobs:by_name jobs:submit jobs:export POST:jobs:validate POST:apply
+        overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
