@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster import documents
-from cluster.clock import Clock, SystemClock
+from cluster.clock import Clock
 from cluster.embedded.demo import demo_objects
 from cluster.embedded.machines import GPU, make_node, ready_condition
-from cluster.errors import AlreadyExists, ApiError, BadRequest
+from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import ApiError, BadRequest
 from cluster.kinds import NODE, by_api
 from cluster.objects import GPU_COUNT_LABEL, GPU_MEMORY_LABEL, GPU_PRODUCT_LABEL, clone, stamp
-from cluster.port import Cluster, Obj
+from cluster.port import Obj
 
 _FILE_LIMIT = 64 * 2**20
 _FILE_NODES = 10_000_000
@@ -44,23 +45,23 @@ class Loaded:
     present: int
 
 
-def load(cluster: Cluster, fleet: Fleet, clock: Clock | None = None) -> Loaded:
-    """Create what is missing; what is there stays as it is. Raises ApiError with the object that was refused."""
-    now = stamp((clock or getattr(cluster, "clock", None) or SystemClock()).now())
-    created = present = 0
+def load(cluster: EmbeddedCluster, fleet: Fleet, clock: Clock | None = None) -> Loaded:
+    """Create what is missing, all of it or nothing: a start that dies over it, or finds no room, leaves no part of it behind.
+
+    What is there stays as it is. Raises ApiError with what was refused.
+    """
+    now = stamp((clock or cluster.clock).now())
+    wanted = []
     for obj in fleet.objects:
         kind = by_api(obj["apiVersion"], obj["kind"])
         if kind is None:
             raise BadRequest(f"fleet {fleet.name!r}: kind {obj['kind']!r} of {obj['apiVersion']!r} is not known")
-        try:
-            cluster.create(kind, _stamped(obj, now) if kind == NODE else obj, field_manager="fleet")
-        except AlreadyExists:
-            present += 1
-        except ApiError as error:
-            raise type(error)(f"fleet {fleet.name!r}: {error.message}", error.fields) from None
-        else:
-            created += 1
-    return Loaded(created, present)
+        wanted.append((kind, _stamped(obj, now) if kind == NODE else obj))
+    try:
+        made = cluster.create_together(wanted)
+    except ApiError as error:
+        raise type(error)(f"fleet {fleet.name!r}: {error.message}", error.fields) from None
+    return Loaded(len(made), len(wanted) - len(made))
 
 
 def _stamped(node: Obj, now: str) -> Obj:

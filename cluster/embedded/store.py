@@ -29,7 +29,7 @@ from cluster.embedded.pods import Pods
 from cluster.embedded.tail import Tail, Wanted
 from cluster.embedded.watch import StoreWatch
 from cluster.embedded.writes import Writes, check_preconditions, metadata_of, private
-from cluster.errors import ApiError, BadRequest, Expired, Forbidden, NotFound
+from cluster.errors import AlreadyExists, ApiError, BadRequest, Expired, Forbidden, NotFound
 from cluster.kinds import EVENT, NAMESPACE, POD, Kind
 from cluster.objects import parse_time
 from cluster.port import Binding, Obj, Outcome, Page, PatchType, Propagation, Victim
@@ -171,6 +171,18 @@ class EmbeddedCluster:
                 (*_place(obj), partial(self._create_one, kind, obj)) for obj in objects[start : start + _A_STEP]
             )
         return outcomes
+
+    def create_together(self, objects: Sequence[tuple[Kind, Obj]]) -> Objects:
+        """Create all of these or, when one is refused, none, in one step of the journal; what is there already stays as it is.
+
+        The objects that were made. Raises what the first refused one was refused for.
+        """
+        made = []
+        with self._journal.writing():
+            for kind, obj in objects:
+                with contextlib.suppress(AlreadyExists):
+                    made.append(self._create_one(kind, obj))
+        return made
 
     def patch_many(self, kind: Kind, patches: Sequence[tuple[Victim, Obj]], *, field_manager: str = "") -> Outcomes:
         """Merge patches into many objects, in one step of the journal."""

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.embedded import fleets
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import BadRequest, Invalid
+from cluster.errors import BadRequest, Invalid, Unavailable
 from cluster.kinds import HYPER_NODE, NODE, PRIORITY_CLASS, QUEUE
 from cluster.objects import GPU_TOPOLOGY, annotations, condition, labels, resource_units
 from cluster.topology import parse_topology
@@ -108,3 +108,31 @@ def test_an_object_that_is_refused_names_the_fleet(cluster: EmbeddedCluster, tmp
     path.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: Not_A_Name}\n")
     with pytest.raises(Invalid, match=r"fleet 'fleet\.yaml': Node 'Not_A_Name' is invalid"):
         fleets.load(cluster, fleets.from_file(path))
+
+
+def test_a_fleet_that_finds_no_room_leaves_no_part_of_it_and_is_loaded_whole_the_next_time():
+    class Full:
+        room = 0
+
+        def write(self, changes, version):
+            if not self.room:
+                raise OSError("No space left on device")
+
+    table = Full()
+    cluster = EmbeddedCluster(table=table)
+    with pytest.raises(Unavailable, match="fleet 'demo'"):
+        fleets.load(cluster, fleets.demo())
+    assert cluster.list(NODE).items == []
+    table.room = 1
+    loaded = fleets.load(cluster, fleets.demo())
+    assert (loaded.created, loaded.present) == (len(fleets.demo().objects), 0)
+    assert fleets.load(cluster, fleets.demo()).created == 0
+
+
+def test_one_refused_object_leaves_nothing_of_its_fleet():
+    cluster = EmbeddedCluster()
+    good = fleets.demo().nodes[0]
+    bad = {**good, "metadata": {**good["metadata"], "name": "No Name"}}
+    with pytest.raises(Invalid, match="No Name"):
+        fleets.load(cluster, fleets.Fleet("mixed", (good, bad)))
+    assert cluster.list(NODE).items == []
