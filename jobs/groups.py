@@ -19,6 +19,9 @@ Priority = Callable[[str], int]
 KEPT_UP = ("priorityClassName", "minMember", "minTaskMember", "minResources", "subGroupPolicy")
 """What follows the job after the PodGroup was made. Queue, topology, labels and annotations do not."""
 
+BARE_KEPT_UP = ("minMember", "minResources", "priorityClassName", "queue", "networkTopology")
+"""What follows the owner and the newest pod after a bare PodGroup was made, besides labels and annotations."""
+
 
 def build_group(job: Obj, tasks: Sequence[Obj], priority: Priority) -> Obj:
     """The PodGroup of a job of which `tasks` may start now.
@@ -121,6 +124,28 @@ def build_bare_group(pod: Obj, owner: Obj | None = None) -> Obj:
         "spec": group,
         "status": {"phase": "Pending"},
     }
+
+
+def bare_changes(group: Obj, wanted: Obj) -> dict[str, Any]:
+    """The merge patch that brings a bare pod's group to what it should be; empty when there is nothing to change.
+
+    What somebody else wrote beside it stays, and so do notes that the scheduler keeps on the group.
+    """
+    body: dict[str, Any] = {}
+    spec = {field: wanted["spec"].get(field) for field in BARE_KEPT_UP}
+    if not wanted["spec"].get("queue"):
+        spec.pop("queue")  # the default, or what the namespace said
+    changed = {field: value for field, value in spec.items() if value != group["spec"].get(field)}
+    if resources := changed.get("minResources"):
+        gone = (group["spec"].get("minResources") or {}).keys() - resources.keys()
+        changed["minResources"] = {**resources, **dict.fromkeys(gone)}
+    if changed:
+        body["spec"] = changed
+    for field in ("annotations", "labels"):
+        told, there = wanted["metadata"][field], group["metadata"].get(field) or {}
+        if any(there.get(key) != value for key, value in told.items()):
+            body.setdefault("metadata", {})[field] = told
+    return body
 
 
 def _class_of(task: Obj) -> str:

@@ -96,7 +96,8 @@ class QueueController:
         if queue is None or objects.is_deleting(queue):
             self._counted_at.pop(key, None)
             return None
-        if objects.name(queue) != ROOT and not (queue.get("spec") or {}).get("parent"):
+        can_be_edited = state_of(queue) in (QueueState.OPEN, QueueState.CLOSED)
+        if objects.name(queue) != ROOT and not (queue.get("spec") or {}).get("parent") and can_be_edited:
             queue = self._patch(queue, {"spec": {"parent": ROOT}})
         if commands:
             self._carry_out(queue, commands[0])
@@ -155,7 +156,9 @@ class QueueController:
         if above is None:
             return queue
         shut, by_parent = state_of(above) in _SHUT, objects.annotations(queue).get(CLOSED_BY_PARENT) == "true"
-        if shut and state_of(queue) == QueueState.OPEN:
+        if shut and state_of(queue) not in _SHUT:
+            if state_of(queue) == QueueState.UNKNOWN:  # a queue whose state is unknown cannot be edited
+                queue = self._write(queue, {"state": str(QueueState.OPEN)})
             return self._close(self._mark(queue, by_parent=True))
         if not shut and by_parent:
             return self._open(queue, by_hand=False)

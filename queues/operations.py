@@ -20,8 +20,9 @@ ACTIONS: dict[str, str] = {"open": "OpenQueue", "close": "CloseQueue"}
 
 
 def state_of(queue: Obj) -> QueueState:
-    """The state of a queue; a brand-new one, which no controller has seen, counts as open."""
-    return QueueState(queue.get("status", {}).get("state") or QueueState.OPEN)
+    """The state of a queue; a brand-new one, which no controller has seen, counts as open, a state that is none as unknown."""
+    state = (queue.get("status") or {}).get("state") or QueueState.OPEN
+    return QueueState(state) if state in QueueState.values else QueueState.UNKNOWN
 
 
 def create(cluster: Cluster, obj: Any, *, dry_run: bool = False) -> Obj:

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from cluster import objects
 from cluster.errors import Invalid
-from cluster.kinds import EVENT, NAMESPACE, POD, POD_GROUP, QUEUE
+from cluster.kinds import (
+    DAEMON_SET,
+    EVENT,
+    NAMESPACE,
+    PLAIN_JOB,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Kind,
+)
 from cluster.objects import annotations, clone
+from cluster.port import Obj
 from jobs import keys
 from jobs.groups import build_group, min_resources
 from jobs.manifest import default
@@ -139,11 +152,11 @@ def test_a_pod_of_another_scheduler_gets_none(world: World):
 
 
 def test_pods_of_one_owner_share_a_group(world: World):
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner-1", "controller": True}
+    owner = replica_set(world)
     for name in ("a", "b"):
-        world.cluster.create(POD, bare(name, metadata={"ownerReferences": [owner]}))
+        world.cluster.create(POD, bare(name, metadata={"ownerReferences": [objects.owner_reference(owner)]}))
     world.settle()
-    assert [g["metadata"]["name"] for g in world.cluster.list(POD_GROUP).items] == ["podgroup-owner-1"]
+    assert [g["metadata"]["name"] for g in world.cluster.list(POD_GROUP).items] == [f"podgroup-{objects.uid(owner)}"]
 
 
 def test_a_bare_pods_queue_is_its_own_or_its_namespaces(world: World):
@@ -159,8 +172,7 @@ def test_a_bare_pods_queue_is_its_own_or_its_namespaces(world: World):
 
 
 def test_a_controllers_pod_in_a_queue_that_is_missing_waits_and_is_told_so(world: World):
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner-1", "controller": True}
-    meta = {"annotations": {keys.BARE_QUEUE_NAME: "nowhere"}, "ownerReferences": [owner]}
+    meta = {"annotations": {keys.BARE_QUEUE_NAME: "nowhere"}, "ownerReferences": [objects.owner_reference(replica_set(world))]}
     world.cluster.create(POD, bare(metadata=meta))
     world.settle()
     assert [e["reason"] for e in world.cluster.list(EVENT).items] == ["PodGroupError"]
@@ -177,3 +189,106 @@ def test_a_plain_pod_is_refused_by_a_queue_that_is_closed_or_missing(world: Worl
         with pytest.raises(Invalid, match=said) as error:
             world.cluster.create(POD, bare(metadata={"annotations": {keys.BARE_QUEUE_NAME: queue}}))
         assert [fault.pointer for fault in error.value.fields] == ["/metadata/annotations/scheduling.volcano.sh~1queue-name"]
+
+
+# --- owners -------------------------------------------------------------------------------------------------------
+
+
+def replica_set(world: World, kind: Kind = REPLICA_SET, **notes: str) -> Obj:
+    """An owner of pods, two replicas."""
+    meta = {"name": "web", "namespace": "default", "annotations": notes}
+    return world.cluster.create(
+        kind, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": {"replicas": 2}}
+    )
+
+
+def owned(world: World, owner: Obj, name: str = "a", cpu: str = "2", **notes: str) -> Obj:
+    """A pod of an owner, in a group of its own making."""
+    pod = bare(name, metadata={"ownerReferences": [objects.owner_reference(owner)], "annotations": notes})
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    made = world.cluster.create(POD, pod)
+    world.settle()
+    return made
+
+
+def group_of(world: World, owner: Obj) -> Obj:
+    return world.cluster.get(POD_GROUP, f"podgroup-{objects.uid(owner)}", "default")
+
+
+@pytest.mark.parametrize("kind", [REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB])
+def test_a_group_takes_minimum_and_notes_from_its_owner(world: World, kind: Kind):
+    notes = {keys.GROUP_MIN_MEMBER: "3", "volcano.sh/sla-waiting-time": "1h", "other": "x"}
+    owner = replica_set(world, kind, **notes)
+    owned(world, owner)
+    group = group_of(world, owner)
+    assert group["spec"]["minMember"] == 3
+    assert group["spec"]["minResources"] == {"cpu": "6", "pods": "3"}
+    assert group["metadata"]["annotations"] == {"volcano.sh/sla-waiting-time": "1h"}
+
+
+@pytest.mark.parametrize(("text", "minimum"), [("0", 0), ("-1", 1), ("many", 1), ("5", 5)])
+def test_a_minimum_that_is_none_is_one_and_nought_stays_nought(world: World, text: str, minimum: int):
+    owner = replica_set(world, **{keys.GROUP_MIN_MEMBER: text})
+    owned(world, owner)
+    assert group_of(world, owner)["spec"]["minMember"] == minimum
+
+
+def test_a_group_follows_its_owners_annotations(world: World):
+    owner = replica_set(world)
+    owned(world, owner)
+    notes = {keys.GROUP_MIN_MEMBER: "2", "volcano.sh/sla-waiting-time": "2h"}
+    world.cluster.patch(REPLICA_SET, "web", "default", {"metadata": {"annotations": notes}})
+    world.settle()
+    group = group_of(world, owner)
+    assert (group["spec"]["minMember"], group["spec"]["minResources"]["cpu"]) == (2, "4")
+    assert group["metadata"]["annotations"]["volcano.sh/sla-waiting-time"] == "2h"
+
+
+def test_a_group_follows_its_newest_pod_and_no_older_one(world: World):
+    owner = replica_set(world)
+    owned(world, owner, "a", "2")
+    world.clock.advance(5)
+    owned(world, owner, "b", "4", **{keys.PREEMPTABLE: "true"})
+    assert group_of(world, owner)["spec"]["minResources"] == {"cpu": "4", "pods": "1"}
+    assert group_of(world, owner)["metadata"]["annotations"][keys.PREEMPTABLE] == "true"
+    world.restart()
+    world.settle()
+    world.cluster.patch(POD, "a", "default", {"metadata": {"annotations": {keys.PREEMPTABLE: "false"}}})
+    world.settle()
+    assert group_of(world, owner)["metadata"]["annotations"][keys.PREEMPTABLE] == "true"
+    world.cluster.patch(POD, "b", "default", {"metadata": {"annotations": {keys.PREEMPTABLE: "false"}}})
+    world.settle()
+    assert group_of(world, owner)["metadata"]["annotations"][keys.PREEMPTABLE] == "false"
+
+
+def test_an_owner_without_replicas_has_no_group_and_gets_one_again(world: World):
+    owner = replica_set(world)
+    owned(world, owner)
+    world.cluster.delete(POD, "a", "default", grace_seconds=0)
+    world.cluster.patch(REPLICA_SET, "web", "default", {"spec": {"replicas": 0}})
+    world.settle()
+    assert world.cluster.list(POD_GROUP).items == []
+    world.cluster.patch(REPLICA_SET, "web", "default", {"spec": {"replicas": 1}})
+    owned(world, owner, "b")
+    assert group_of(world, owner)["spec"]["minMember"] == 1
+
+
+def test_what_the_scheduler_wrote_on_a_group_stays(world: World):
+    owner = replica_set(world)
+    owned(world, owner)
+    name = f"podgroup-{objects.uid(owner)}"
+    world.cluster.patch(POD_GROUP, name, "default", {"metadata": {"annotations": {"volcano.sh/job-allocated-hypernode": "h"}}})
+    world.cluster.patch_status(POD_GROUP, name, "default", {"phase": "Running"})
+    world.cluster.patch(REPLICA_SET, "web", "default", {"metadata": {"annotations": {keys.GROUP_MIN_MEMBER: "2"}}})
+    world.settle()
+    group = group_of(world, owner)
+    assert (group["status"]["phase"], group["spec"]["minMember"]) == ("Running", 2)
+    assert group["metadata"]["annotations"]["volcano.sh/job-allocated-hypernode"] == "h"
+
+
+def test_pods_and_group_go_with_their_owner(world: World):
+    owner = replica_set(world)
+    owned(world, owner)
+    world.cluster.delete(REPLICA_SET, "web", "default")
+    world.turn()
+    assert (world.cluster.list(POD).items, world.cluster.list(POD_GROUP).items) == ([], [])

@@ -170,3 +170,78 @@ def test_groups_are_counted_by_phase_and_written_only_now_and_then(world: World)
     counts = {name: status[name] for name in ("pending", "inqueue", "running", "completed", "unknown")}
     assert counts == {"pending": 1, "inqueue": 1, "running": 2, "completed": 1, "unknown": 1}
     assert len(writes) == 3
+
+
+# --- the state table ----------------------------------------------------------------------------------------------
+
+OPEN, CLOSING, CLOSED, UNKNOWN = "Open", "Closing", "Closed", "Unknown"
+
+
+@pytest.mark.parametrize(
+    ("was", "action", "with_group", "then"),
+    [
+        ("", "", False, OPEN),
+        (OPEN, "", False, OPEN),
+        (OPEN, "", True, OPEN),
+        (CLOSING, "", True, CLOSING),
+        (CLOSING, "", False, CLOSED),
+        (CLOSED, "", False, CLOSED),
+        (CLOSED, "", True, CLOSED),
+        (UNKNOWN, "", False, UNKNOWN),
+        (UNKNOWN, "", True, UNKNOWN),
+        ("", "OpenQueue", False, OPEN),
+        (OPEN, "OpenQueue", True, OPEN),
+        (CLOSING, "OpenQueue", True, OPEN),
+        (CLOSED, "OpenQueue", False, OPEN),
+        (UNKNOWN, "OpenQueue", True, OPEN),
+        ("", "CloseQueue", False, CLOSED),
+        (OPEN, "CloseQueue", False, CLOSED),
+        (OPEN, "CloseQueue", True, CLOSING),
+        (CLOSING, "CloseQueue", True, CLOSING),
+        (CLOSING, "CloseQueue", False, CLOSED),
+        (CLOSED, "CloseQueue", True, CLOSED),
+        (UNKNOWN, "CloseQueue", False, CLOSED),
+        (UNKNOWN, "CloseQueue", True, CLOSING),
+    ],
+)
+def test_every_state_answers_every_action(world: World, was: str, action: str, with_group: bool, then: str):
+    world.make_queue("team")
+    if with_group:
+        group(world, "g", "team", "Running")
+    world.cluster.patch_status(QUEUE, "team", "", {"state": was or None})
+    if action:
+        world.cluster.create(COMMAND, command(world.queue("team"), action, namespace="default"))
+    world.settle()
+    assert (state(world, "team"), world.cluster.list(COMMAND).items) == (then, [])
+
+
+@pytest.mark.parametrize("child", [OPEN, UNKNOWN])
+def test_closing_a_parent_closes_every_child_that_is_not_shut_yet(world: World, child: str):
+    tree(world)
+    world.cluster.patch_status(QUEUE, "a", "", {"state": child})
+    act(world, "dept", "close")
+    assert (state(world, "a"), state(world, "a-1")) == (CLOSED, CLOSED)
+    assert world.queue("a")["metadata"]["annotations"]["volcano.sh/closed-by-parent"] == "true"
+    act(world, "dept", "open")
+    assert world.queue("a")["metadata"]["annotations"]["volcano.sh/closed-by-parent"] == "false"
+    assert (state(world, "a"), state(world, "a-1")) == (OPEN, OPEN)
+
+
+def test_a_queue_that_moves_below_another_parent_follows_that_one(world: World):
+    tree(world)
+    world.make_queue("other")
+    act(world, "dept", "close")
+    world.cluster.patch(QUEUE, "b", "", {"spec": {"parent": "other"}})
+    world.settle()
+    assert state(world, "b") == OPEN
+    world.cluster.patch(QUEUE, "b", "", {"spec": {"parent": "dept"}})
+    world.settle()
+    assert state(world, "b") == CLOSED
+
+
+def test_a_state_that_is_none_counts_as_unknown(world: World):
+    world.make_queue("team")
+    world.cluster.patch_status(QUEUE, "team", "", {"state": "Ajar"})
+    world.settle()
+    act(world, "team", "open")
+    assert state(world, "team") == OPEN
