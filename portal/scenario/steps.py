@@ -9,9 +9,8 @@ from cluster import objects
 from cluster.kinds import CONFIG_MAP, CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, PRIORITY_CLASS, QUEUE
 from cluster.port import Obj
 from jobs import operations as jobs
-from jobs.plugins import NEEDS, REGISTRY
 from portal.scenario import objects as make
-from portal.scenario.errors import Failed, NotSupported
+from portal.scenario.errors import Failed
 from portal.scenario.world import DAY, MIDNIGHT, World
 from queues import operations as queues
 
@@ -128,10 +127,6 @@ def submit_many(world: World, words: dict[str, Any]) -> None:
 
 
 def _submit(world: World, name: str, words: dict[str, Any]) -> None:
-    for plugin in words.get("plugins") or ():
-        for needed in (plugin, *NEEDS.get(plugin, ())):
-            if needed not in REGISTRY:
-                raise NotSupported(f"job plugin {needed}")
     world.ask(name, lambda: jobs.submit(world.cluster, make.job(name, words)))
 
 

@@ -124,6 +124,19 @@ class TestSvc:
         assert find(world, CONFIG_MAP, "lm-svc")["data"]["VC_WORKER_NUM"] == "2"
 
 
+def test_pods_made_after_a_scaling_know_the_new_cluster(world):
+    submit(world, "lm", task("ps", 1), task("worker", 2), tensorflow=[])
+    world.turn()
+    scale = [{"op": "replace", "path": "/spec/tasks/1/replicas", "value": 3}]
+    world.cluster.patch(JOB, "lm", "default", scale, patch_type="json")
+    world.turn()
+    known = {}
+    for pod in world.pods():
+        [config] = [each["value"] for each in pod["spec"]["containers"][0]["env"] if each["name"] == "TF_CONFIG"]
+        known[name(pod)] = config.count("lm-worker-")
+    assert known == {"lm-ps-0": 2, "lm-worker-0": 2, "lm-worker-1": 2, "lm-worker-2": 3}
+
+
 class TestSsh:
     def test_a_pair_of_keys_and_a_list_of_hosts(self, world):
         submit(world, ssh=[])

@@ -294,6 +294,31 @@ class TestHcclRank:
         assert self.rank(made, "other") == "9"
 
 
+class TestVolcanosOwnTables:
+    """Facts of Volcano's unit tests that are not among the above."""
+
+    @pytest.mark.parametrize("name", ["ps", "worker", "chief"])
+    def test_tensorflow(self, name):
+        made = job(role("ps", 2), role("worker", 2), role("chief", 1), name="train-123", tensorflow=["--port=5000"])
+        assert env(pod(made, name)["spec"]["containers"][0])["TF_CONFIG"] == (
+            '{"cluster":{"ps":["train-123-ps-0.train-123:5000","train-123-ps-1.train-123:5000"],'
+            '"worker":["train-123-worker-0.train-123:5000","train-123-worker-1.train-123:5000"],'
+            '"chief":["train-123-chief-0.train-123:5000"]},"task":{"type":"' + name + '","index":0}}'
+        )
+
+    def test_hcclrank_with_masters_of_another_name_and_with_none(self):
+        made = job(role("m", 1), role("w", 4), hcclrank=["--master=m", "--worker=w"])
+        none = job(role("master", 0), role("worker", 4), hcclrank=[])
+        found = [pod(made, "m"), pod(made, "w", 2), pod(none, "worker", 1)]
+        assert [each["metadata"]["annotations"]["hccl/rankIndex"] for each in found] == ["0", "3", "1"]
+
+    def test_ray_with_a_head_of_another_name(self):
+        head = task("test-head", 1)
+        head["template"]["spec"]["containers"][0]["name"] = "head"
+        made = job(head, name="ray-cluster-test", ray=["--head=test-head"])
+        assert pod(made, "test-head")["spec"]["containers"][0]["command"][2].startswith("ray start --head ")
+
+
 def test_the_manifest_itself_is_never_changed():
     made = job(role("master", 1, **INIT), role("worker", 1, **INIT), **dict.fromkeys(("env", "svc", "ssh", "mpi", "pytorch"), ()))
     before = json.dumps(made)
