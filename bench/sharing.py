@@ -237,6 +237,18 @@ def figures(nodes: list[Node], pods: list[Pod], all_gpus: int) -> list[float]:
     return [100 * (1 - free / all_gpus), 100 * fragmentation(nodes, pods) / all_gpus]
 
 
+def parts(data: Path, seeds: int) -> dict[str, list[float]]:
+    """The figures of each policy; of the random one the mean of so many plays."""
+    pods = trace(data)[1]
+    all_gpus = sum(sum(node.cards) for node in trace(data)[0])
+    found = {"ours": figures(placed_by_us(trace(data)[0], pods), pods, all_gpus)}
+    for name, choose in (("best-fit", best_fit), ("worst-fit", worst_fit)):
+        found[name] = figures(placed_by(choose, trace(data)[0], pods), pods, all_gpus)
+    runs = [figures(placed_by(by_chance(random.Random(seed)), trace(data)[0], pods), pods, all_gpus) for seed in range(seeds)]
+    found["random"] = [sum(column) / len(runs) for column in zip(*runs, strict=True)]
+    return found
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -249,14 +261,7 @@ def main() -> None:
         parser.error("--seeds is a whole number from 1 on")
     pods = trace(given.data)[1]
     all_gpus = sum(sum(node.cards) for node in trace(given.data)[0])
-    found = {"ours": figures(placed_by_us(trace(given.data)[0], pods), pods, all_gpus)}
-    for name, choose in (("best-fit", best_fit), ("worst-fit", worst_fit)):
-        found[name] = figures(placed_by(choose, trace(given.data)[0], pods), pods, all_gpus)
-    runs = [
-        figures(placed_by(by_chance(random.Random(seed)), trace(given.data)[0], pods), pods, all_gpus)
-        for seed in range(given.seeds)
-    ]
-    found["random"] = [sum(column) / len(runs) for column in zip(*runs, strict=True)]
+    found = parts(given.data, given.seeds)
     asked = sum(pod.cards * pod.share for pod in pods)
     rows = [
         (title, [f"{values[at]:.2f}" for values in found.values()])

@@ -150,8 +150,9 @@ class StatusKeeper:
         told.version = job.version
         before: Any = job.sent if job.sent is not None else job.obj.get("status") or {}
         status = _group_status(ssn, job, verdict, before)
-        job.phase = status["phase"]
-        job.touch()
+        if job.phase != status["phase"]:
+            job.phase = status["phase"]
+            job.touch()
         moved = job.phase != before.get("phase")
         if marks or moved or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
             job.sent = status
