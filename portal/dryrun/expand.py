@@ -1,4 +1,4 @@
-"""What the controllers would add to files of objects: PodGroups and pods of Jobs, PodGroups of plain pods."""
+"""What the controllers would add to files of objects: PodGroups, pods and Services of Jobs, PodGroups of plain pods."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from cluster import objects
-from cluster.kinds import JOB, POD, POD_GROUP, Kind
+from cluster.errors import NotFound
+from cluster.kinds import JOB, POD, POD_GROUP, SERVICE, Kind
 from cluster.port import Obj
 from jobs import keys
 from jobs.admission import priority_of
 from jobs.choices import JobPhase
 from jobs.groups import bare_group_name, build_bare_group, build_group
-from jobs.plugins import Plugin, plugins_of
+from jobs.plugins import Maker, Plugin, plugins_of
 from jobs.pods import build_pod
 from jobs.roles import FINISHED, PodTable, phase_of, released
 from portal.dryrun.reading import Files, Reading, made_up_uid
@@ -45,6 +46,16 @@ class Controllers:
                 group = build_bare_group(pod)
                 group["spec"].setdefault("queue", "default")
                 yield POD_GROUP, self._completed(group, pod)
+
+    def services(self, files: Files) -> Iterator[tuple[Kind, Obj]]:
+        """The Services that the jobs' plugins make: pods that one selects are spread. One of the name that is there stays."""
+        there = {objects.key(service) for service in files.of(SERVICE)}
+        for job in self._jobs:
+            for plugin in plugins_of(job):
+                if any(kind == SERVICE for kind, _ in plugin.makes(objects.name(job))):
+                    made = _Making()
+                    plugin.on_job_add(Maker(made, job, lambda message: None), job)  # type: ignore[arg-type]
+                    yield from ((SERVICE, self._completed(obj, job)) for obj in made.services if objects.key(obj) not in there)
 
     def pods(self, there: Iterable[Obj]) -> Iterator[tuple[Kind, Obj]]:
         """The pods that Jobs lack beside those that are there."""
@@ -83,6 +94,21 @@ class Controllers:
 
     def _priority(self, name: str) -> int:
         return priority_of(name, self._reading) or 0
+
+
+class _Making:
+    """A cluster in which nothing is, and of what is made only Services are kept."""
+
+    def __init__(self) -> None:
+        self.services: list[Obj] = []
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
+        raise NotFound(name)
+
+    def create(self, kind: Kind, obj: Obj, *, field_manager: str = "") -> Obj:
+        if kind == SERVICE:
+            self.services.append(obj)
+        return obj
 
 
 def _is_over(job: Obj) -> bool:

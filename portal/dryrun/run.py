@@ -52,7 +52,7 @@ def run(files: Files, conf: str = "", *, cycles: int = 1, scheduler_names: tuple
     """
     controllers = Controllers(files, scheduler_names)
     claims = Claims(files)
-    added = [obj for _, obj in (*claims.of_files(), *controllers.groups(files))]
+    added = [obj for _, obj in (*claims.of_files(), *controllers.groups(files), *controllers.services(files))]
     pods = [controllers.bound_for(pod) for pod in files.of(POD)]
     snapshot = Snapshot.of([source.obj for source in files.known] + added, conf or files.conf)
     snapshot.pods = [*pods, *(pod for _, pod in controllers.pods(pods))]

@@ -185,3 +185,19 @@ def test_a_claim_that_cannot_be_met_is_told_with_its_numbers(schedule):
     verdict = found["verdicts"]["default/g"]
     assert (verdict["code"], verdict["resource"]) == ("device.insufficient", "gpu")
     assert (verdict["asked"], verdict["free"], verdict["short"]) == (2000, 1000, 1000)
+
+
+SPREAD = BARE + (
+    "  - name: nodeorder\n    arguments: {podtopologyspread.weight: 2, leastrequested.weight: 0, balancedresource.weight: 0, "
+    "nodeaffinity.weight: 0, podaffinity.weight: 0, tainttoleration.weight: 0, imagelocality.weight: 0}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "used"), [({}, ["n1", "n1"]), ({"svc": []}, ["n1", "n2"]), ({"mpi": ["--master=w"]}, ["n1", "n2"])]
+)
+def test_the_services_of_plugins_spread_their_pods_as_in_a_cluster(schedule, plugins, used):
+    """Kubernetes spreads by default what a Service selects, and such plugins make one."""
+    hosts = [node(name, labels={"kubernetes.io/hostname": name}) for name in ("n1", "n2")]
+    asked = {**job("a", 2, cpu=1), "spec": {**job("a", 2, cpu=1)["spec"], "plugins": plugins}}
+    assert [bind["node"] for bind in schedule(hosts, asked, conf=SPREAD)["binds"]] == used
