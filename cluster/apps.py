@@ -10,11 +10,12 @@ class ClusterConfig(AppConfig):
 
     def ready(self) -> None:
         """Register what is asked of the cluster's own kinds before a cluster keeps them."""
+        from cluster import claim_rules
         from cluster.admission import admission
         from cluster.discovery import DiscoveryRules
         from cluster.kinds import CONFIG_MAP
         from cluster.rules import RULES
 
-        for kind, rules in RULES.items():
+        for kind, rules in (*RULES.items(), *claim_rules.RULES.items()):
             admission.register(kind, rules)
         admission.register(CONFIG_MAP, DiscoveryRules())

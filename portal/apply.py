@@ -18,6 +18,10 @@ from cluster.kinds import (
     CLAIM,
     CONFIG_MAP,
     CRON_JOB,
+    CSI_CAPACITY,
+    CSI_DRIVER,
+    CSI_NODE,
+    DEVICE_CLASS,
     DISRUPTION_BUDGET,
     HYPER_NODE,
     JOB,
@@ -32,9 +36,14 @@ from cluster.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_QUOTA,
+    RESOURCE_SLICE,
     SECRET,
     SERVICE,
+    STORAGE_CLASS,
+    VOLUME,
     Kind,
     by_api,
 )
@@ -44,13 +53,15 @@ from cluster.rest.problems import AboutDocument, Refused
 from jobs.keys import OWNER
 from jobs.manifest import default
 from jobs.schedulers import scheduler_names
-from portal.mirror import PROJECTIONS
+from portal.mirror import BATCH, PROJECTIONS
 from portal.reserved import reserved
 
 MANAGER = "basalt-apply"
 
 ORDER: tuple[Kind, ...] = (
-    NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY, RESOURCE_QUOTA, CONFIG_MAP, SECRET, CLAIM, SERVICE,
+    NAMESPACE, PRIORITY_CLASS, QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY, RESOURCE_QUOTA, CONFIG_MAP, SECRET,
+    STORAGE_CLASS, CSI_DRIVER, CSI_NODE, CSI_CAPACITY, VOLUME, CLAIM,
+    DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM_TEMPLATE, RESOURCE_CLAIM, SERVICE,
     NETWORK_POLICY, DISRUPTION_BUDGET, POD_GROUP, JOB_TEMPLATE, JOB, JOB_FLOW, CRON_JOB, POD,
 )  # fmt: skip
 """Kinds that can be applied, what others name first."""
@@ -68,7 +79,23 @@ RIGHTS = {
     NODE: "nodes.change",
     HYPER_NODE: "nodes.change",
     NUMATOPOLOGY: "nodes.change",
-    **dict.fromkeys((POD_GROUP, JOB_TEMPLATE, JOB, JOB_FLOW, CRON_JOB, POD, CONFIG_MAP, SECRET, CLAIM, SERVICE), "jobs.submit"),
+    **dict.fromkeys(
+        (
+            POD_GROUP,
+            JOB_TEMPLATE,
+            JOB,
+            JOB_FLOW,
+            CRON_JOB,
+            POD,
+            CONFIG_MAP,
+            SECRET,
+            CLAIM,
+            SERVICE,
+            RESOURCE_CLAIM,
+            RESOURCE_CLAIM_TEMPLATE,
+        ),
+        "jobs.submit",
+    ),
 }
 """What it takes to create; every other kind, and to change what is there, takes `objects.apply`."""
 
@@ -136,12 +163,23 @@ def apply(
     if dry_run:
         return _in_given_order(trial)
     results: list[Result] = []
-    for item in items:
-        try:
-            results.append(_write(cluster, item, user.get_username()))
-        except ApiError as error:
-            raise AboutDocument(Broken(error, results), item.document) from error
+    try:
+        for item in items:
+            try:
+                results.append(_write(cluster, item, user.get_username()))
+            except ApiError as error:
+                raise AboutDocument(Broken(error, results), item.document) from error
+    finally:
+        _show(results)
     return _in_given_order(results)
+
+
+def _show(results: Sequence[Result]) -> None:
+    """Project what was written, many at once, so that the next page shows it."""
+    for kind in PROJECTIONS:
+        written = [result.obj for result in results if result.item.kind == kind and result.status != "unchanged"]
+        for start in range(0, len(written), BATCH):
+            PROJECTIONS[kind].project(Batch(upserts=written[start : start + BATCH]))
 
 
 def _in_given_order(results: list[Result]) -> list[Result]:
@@ -229,7 +267,7 @@ def _try(cluster: Cluster, items: Sequence[Item], user: Any) -> list[Result]:
     for item in items:
         try:
             _check_right(cluster, item, user)
-            results.append(_write(scratch, item, user.get_username(), project=False))
+            results.append(_write(scratch, item, user.get_username()))
         except ApiError as error:
             refusals.append(AboutDocument(error, item.document))
     if refusals:
@@ -284,7 +322,7 @@ class _Owned:
     owner: str
 
 
-def _write(cluster: Cluster, item: Item, user: str, *, project: bool = True) -> Result:
+def _write(cluster: Cluster, item: Item, user: str) -> Result:
     """Create, or change by an apply patch. Raises what the cluster refuses."""
     existing = _existing(cluster, item)
     obj = copy.deepcopy(item.obj)
@@ -299,10 +337,7 @@ def _write(cluster: Cluster, item: Item, user: str, *, project: bool = True) -> 
         made = cluster.patch(item.kind, item.name, item.namespace, obj, patch_type="apply", field_manager=MANAGER)
     else:
         made = cluster.create(item.kind, obj, field_manager=MANAGER)
-    result = Result(item, _status(existing, made), made)
-    if project and item.kind in PROJECTIONS:
-        PROJECTIONS[item.kind].project(Batch(upserts=[result.obj]))
-    return result
+    return Result(item, _status(existing, made), made)
 
 
 def _status(existing: Obj | None, new: Obj) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 
 from cluster import objects
 from cluster.errors import FieldError, NotFound
-from cluster.kinds import JOB, POD, POD_GROUP, Kind
+from cluster.kinds import CLAIM, JOB, POD, POD_GROUP, Kind
 from cluster.pointers import pointer
 from cluster.port import Cluster, Obj
+from cluster.volumes import SELECTED_NODE
 from jobs.keys import GROUP_NAME, OWNER, owning_job
 
 Owns = Callable[[str], bool]
@@ -30,6 +31,10 @@ def _reserved(kind: Kind, obj: Obj, cluster: Cluster, owns: Owns) -> Iterator[tu
     for field in ("ownerReferences", "finalizers"):
         if meta.get(field):
             yield f"/metadata/{field}", "is set by controllers: leave it out"
+    if kind == CLAIM:
+        for note in _mapping(meta.get("annotations")):
+            if str(note).startswith("pv.kubernetes.io/") or note == SELECTED_NODE:
+                yield pointer("metadata", "annotations", str(note)), "is set by controllers: leave it out"
     if kind != POD:
         return
     spec, notes = _mapping(obj.get("spec")), _mapping(meta.get("annotations"))
