@@ -44,7 +44,7 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
         ),
         True,
     )
-    | {"enableHierarchy": False, "enabledClusterOrder": False}
+    | {"enableHierarchy": False, "enableNamespaceOrder": False, "enabledClusterOrder": False}
 )  # fmt: skip
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 

@@ -13,7 +13,6 @@ from scheduler.actions.planning import Planner
 from scheduler.actions.redeeming import nomination, redeem
 from scheduler.conf import Arguments
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.framework.heap import Heap
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
@@ -48,7 +47,7 @@ class _Allocation:
         by_queue: defaultdict[str, list[JobInfo]] = defaultdict(list)
         for job in self._jobs():
             by_queue[job.queue].append(job)
-        self.jobs = {name: Heap(ssn.job_key, members) for name, members in by_queue.items()}
+        self.jobs = {name: ssn.job_turns(members) for name, members in by_queue.items()}
         self.queues = ssn.turns(ssn.queues[name] for name in self.jobs)
 
     def _jobs(self) -> list[JobInfo]:

@@ -99,7 +99,7 @@ SWITCH_OF: dict[str, str | None] = {
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
     "victim_tasks": "enabledVictim", "victim_limit": "enabledVictim", "victim_queue_order": None,
-    "sub_job_order": "enabledSubJobOrder", "sub_job_ready": "enabledSubJobReady",
+    "sub_job_order": "enabledSubJobOrder", "namespace_order": "enableNamespaceOrder", "sub_job_ready": "enabledSubJobReady",
     "sub_job_pipelined": "enabledSubJobPipelined", "hyper_node_order": "enabledHyperNodeOrder",
     "hyper_node_gradient_job": "enabledHyperNodeGradient", "hyper_node_gradient_sub_job": "enabledHyperNodeGradient",
 }  # fmt: skip
@@ -142,6 +142,10 @@ class Registrations:
     def add_queue_order(self, plugin: str, key: api.QueueKey) -> None:
         """Order of queues. The key may change only with the jobs of that queue, unless it is a `turns.Hierarchy`."""
         self._add("queue_order", plugin, key)
+
+    def add_namespace_order(self, plugin: str, key: Callable[[str], api.Key]) -> None:
+        """Order of namespaces among those with jobs in one queue, before the order of jobs. The key may change at any time."""
+        self._add("namespace_order", plugin, key)
 
     def add_task_order(self, plugin: str, key: api.TaskKey) -> None:
         """Order of tasks in a job. The key must not change within a session."""

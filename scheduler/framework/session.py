@@ -12,6 +12,8 @@ from scheduler.conf import Configuration, PluginOption
 from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.explain import Verdict
+from scheduler.framework.heap import Heap
+from scheduler.framework.namespaces import ByNamespace
 from scheduler.framework.parts import PartRules
 from scheduler.framework.plugin import UNLIMITED, Event, Plugin, Vote
 from scheduler.framework.record import QueueShare
@@ -152,7 +154,11 @@ class Session(Registrations):
 
     def is_hierarchical(self, plugin: str) -> bool:
         """Whether a plugin's `enableHierarchy` is on."""
-        return any(option.name == plugin and option.on("enableHierarchy") for option in self.conf.plugins())
+        return self.is_on(plugin, "enableHierarchy")
+
+    def is_on(self, plugin: str, switch: str) -> bool:
+        """Whether a switch of a plugin is on."""
+        return any(option.name == plugin and option.on(switch) for option in self.conf.plugins())
 
     def functions(self, family: str) -> list[Any]:
         """All enabled functions of a family, in tier order."""
@@ -163,6 +169,13 @@ class Session(Registrations):
     def job_key(self, job: JobInfo) -> tuple[Any, ...]:
         """Where a job stands among the jobs of its queue; ends with creation and uid."""
         return (*[key(job) for key in self._flat["job_order"]], job.creation, job.uid)
+
+    def job_turns(self, jobs: Iterable[JobInfo]) -> Heap[JobInfo] | ByNamespace:
+        """Jobs of one queue in their order, their namespaces taking turns where a plugin says so."""
+        orders = self.functions("namespace_order")
+        if not orders:
+            return Heap(self.job_key, jobs)
+        return ByNamespace(lambda name: (*(key(name) for key in orders), name), self.job_key, jobs)
 
     def queue_key(self, queue: QueueInfo) -> tuple[Any, ...]:
         """Where a queue stands among queues; ends with creation and name."""

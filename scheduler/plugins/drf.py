@@ -1,11 +1,13 @@
 """drf: dominant resource fairness between jobs. Who holds the smallest part of what he holds most of goes first.
 
-With `enableHierarchy` also between queues, along the paths that their annotations give.
+With `enableHierarchy` also between queues, along the paths that their annotations give. With `enableNamespaceOrder` also
+between the namespaces of a queue, by weights that their ResourceQuotas give (`volcano.sh/namespace.weight`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ from scheduler.framework.registry import plugin
 from scheduler.framework.turns import Hierarchy
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
+from scheduler.model.quotas import Quota
 from scheduler.model.resources import Ints, Rows
 from scheduler.plugins.fair_tree import FairTree
 from scheduler.plugins.holdings import total_request
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
 
+WEIGHT = "volcano.sh/namespace.weight"
 _SAME = 1e-6
 """Shares closer than this are equal, in favour of eviction."""
 
@@ -36,6 +40,7 @@ class Drf:
     _total: Ints
     _ssn: Session
     _tree: FairTree
+    _namespaces: Namespaces | None
 
     def __init__(self, arguments: Arguments) -> None:
         """drf has no arguments."""
@@ -45,6 +50,11 @@ class Drf:
         self._total = ssn.total.values[self._owned]
         ssn.add_job_order(self.name, self.job_share)
         ssn.add_preemptable(self.name, self.victims)
+        self._namespaces = None
+        if ssn.is_on(self.name, "enableNamespaceOrder"):
+            self._namespaces = spaces = Namespaces(ssn, self.share)
+            ssn.add_namespace_order(self.name, spaces.weighted)
+            ssn.add_handlers(lambda event: spaces.take(event, 1), lambda event: spaces.take(event, -1))
         if ssn.is_hierarchical(self.name):
             self._ssn = ssn
             self._tree = tree = _tree_of(ssn, self._owned)
@@ -70,10 +80,18 @@ class Drf:
     def victims(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
         """Candidates whose job keeps at least the share that the preemptor's job comes to.
 
-        Candidates are taken off their job one after the other, victim or not.
+        Candidates are taken off their job one after the other, victim or not. Of other namespaces, where these count, those
+        go whose namespace keeps a larger weighted share; only where it comes out even the jobs are compared.
         """
         if preemptor.job is None:
             return []
+        if self._namespaces is not None:
+            chosen, candidates = self._namespaces.judge(preemptor, candidates)
+            return [*chosen, *self._of_jobs(preemptor, candidates)]
+        return self._of_jobs(preemptor, candidates)
+
+    def _of_jobs(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        assert preemptor.job is not None
         ours = self.share(holding(preemptor.job) + preemptor.request)
         left: dict[str, Ints] = {}
         found = []
@@ -107,6 +125,49 @@ class Drf:
         job = event.job
         if job is not None and job.uid in self._ssn.jobs:
             self._tree.take(self._ssn.queues[job.queue], job, event.total * times)
+
+
+class Namespaces:
+    """What each namespace holds, against its weight."""
+
+    def __init__(self, ssn: Session, share: Callable[[Ints], float]) -> None:
+        self._share = share
+        self._held: defaultdict[str, Ints] = defaultdict(lambda: np.zeros(ssn.dims.width, np.int64))
+        self._weights = {name: weight_of(quotas) for name, quotas in ssn.quotas.items()}
+        for job in ssn.jobs.values():
+            self._held[job.namespace] += holding(job)
+
+    def take(self, event: Event, times: int) -> None:
+        """Follow tasks that got or lost a node."""
+        if event.job is not None:
+            self._held[event.job.namespace] += event.total * times
+
+    def weighted(self, name: str, more: Ints | int = 0) -> float:
+        """A namespace's dominant share over its weight, perhaps with more than it holds."""
+        return self._share(self._held[name] + more) / self._weights.get(name, 1)
+
+    def judge(self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> tuple[list[TaskInfo], list[TaskInfo]]:
+        """Candidates of namespaces that keep more than the preemptor's comes to; and those of which nothing follows."""
+        ours = self.weighted(preemptor.namespace, preemptor.request)
+        gone: defaultdict[str, Ints] = defaultdict(lambda: np.zeros_like(preemptor.request))
+        chosen, open_ = [], []
+        for task in candidates:
+            if task.namespace == preemptor.namespace:
+                open_.append(task)
+                continue
+            gone[task.namespace] += task.request
+            theirs = self.weighted(task.namespace, -gone[task.namespace])
+            if ours < theirs:
+                chosen.append(task)
+            elif ours - theirs <= _SAME:
+                open_.append(task)
+        return chosen, open_
+
+
+def weight_of(quotas: Iterable[Quota]) -> int:
+    """The largest weight that a namespace's quotas give it; 1 where none gives a positive one."""
+    given = (limit.hard // 1000 for quota in quotas for limit in quota.limits if limit.resource == WEIGHT)
+    return max((weight for weight in given if weight > 0), default=1)
 
 
 def _tree_of(ssn: Session, owned: Rows) -> FairTree:
