@@ -7,6 +7,7 @@ in that list is gone, and gets its tombstone.
 from __future__ import annotations
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ PROJECTIONS = {**CLUSTER, **QUEUES, **FLOWS, **CRONS, **JOBS}
 """In the order in which kinds are projected: what others refer to comes first."""
 
 BATCH = 500
+GATHER = 0.1
+"""Seconds for which changes are gathered once they come one after the other; the first of them is shown at once."""
 PATIENCE = 30.0
 """Longest pause, in seconds, between two tries when the database does not take a batch."""
 
@@ -59,11 +62,15 @@ class Mirror:
         """Project until told to stop. A batch that the database refuses is tried again, none is dropped."""
         self._seen = defaultdict(set)
         watch = self._cluster.watch(list(PROJECTIONS))
+        taken = 0.0
         try:
             while not stop.is_set():
                 first = watch.get(timeout=0.5)
                 if first is not None:
+                    if time.monotonic() - taken < GATHER:  # much is going on: more comes in a moment, in the same transaction
+                        stop.wait(GATHER)
                     self._take([first, *watch.drain()], stop)
+                    taken = time.monotonic()
                 else:
                     close_old_connections()
         finally:
