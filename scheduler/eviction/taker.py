@@ -41,8 +41,7 @@ class Taker:
         """
         ssn, job, statement = self._ssn, self._job, Statement(self._ssn)
         for left, task in zip(range(len(tasks), 0, -1), tasks):
-            held = job.ready_count() + job.waiting_count() + job.pending_best_effort()
-            if not ssn.job_starving(job) or held + left < job.min_available:
+            if not ssn.job_starving(job) or self._is_vain(left):
                 break
             self.place(statement, task)
         if not statement or not ssn.job_pipelined(job):
@@ -57,6 +56,12 @@ class Taker:
             search.settle(kept=True)
         starving.commit(ssn, statement, job)
         return True
+
+    def _is_vain(self, left: int) -> bool:
+        """Whether the gang, which somebody holds to its minimum, could not run with so many tasks more."""
+        job = self._job
+        held = job.ready_count() + job.waiting_count() + job.pending_best_effort()
+        return held + left < job.min_available and not self._ssn.job_pipelined(job)
 
     def spared(self, task: TaskInfo) -> Counter[str]:
         """For a task that found no place: how many pods each rule spares. Empty when it may not make others give way."""
