@@ -249,6 +249,8 @@ def _held(ssn: Session) -> dict[str, Counter[str]]:
             own = share.allocated
         elif queue.jobs:
             own = ssn.dims.units(ssn.roster.holdings(name).allocated)
+        if name in ssn.beyond_request:
+            own = {**own, **{resource: own.get(resource, 0) + more for resource, more in ssn.beyond_request[name].items()}}
         seen: set[str] = set()
         while name in held and name not in seen:
             held[name].update(own)

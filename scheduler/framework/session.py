@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -43,7 +44,8 @@ class Session(Registrations):
     that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
     `released` are tasks that their queue let through its gate;
     `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
-    `post` asks other programs, None where nobody may be asked;
+    `post` asks other programs, None where nobody may be asked; `locks` are those that binds need, by pod uid;
+    `beyond_request` is what queues hold more than their pods ask, in milli-units;
     `roster` says who is in which queue, and what queues hold.
     """
 
@@ -89,6 +91,7 @@ class Session(Registrations):
         self.binds: list[TaskInfo] = []
         self.released: list[TaskInfo] = []
         self.locks: dict[str, NodeLock] = {}
+        self.beyond_request: dict[str, Counter[str]] = {}
         self.evictions: list[tuple[TaskInfo, Cause]] = []
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,8 +14,8 @@ from cluster import objects
 from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
 from scheduler.model import devices, nodelocks
-from scheduler.model.devices import Card, Share, Use
-from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
+from scheduler.model.devices import VGPU_CORES, VGPU_MEMORY, Card, Share, Use
+from scheduler.model.jobs import ALLOCATED_SET, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Mask
 from scheduler.plugins.deviceshare import mig
@@ -98,7 +99,17 @@ class DeviceShare:
             ssn.add_handlers(allocate=self._lock, deallocate=self._unlock)
 
     def on_session_close(self, ssn: Session) -> None:
-        """Nothing to write: what a pod was given is on its task."""
+        """Say by how much queues hold more of cards than their pods ask: whole cards and percentages are asked in other words."""
+        if self._way != "VGPUEnable" or not any(self._concerns(cls) for cls in ssn.classes):
+            return
+        for job in ssn.jobs.values():
+            more: Counter[str] = Counter()
+            for task in (task for status in ALLOCATED_SET for task in job.by_status[status].values() if task.cards):
+                for name, given in ((VGPU_MEMORY, "memory"), (VGPU_CORES, "cores")):
+                    asked = int(task.request[ssn.dims.index[name]]) if name in ssn.dims.index else 0
+                    more[name] += 1000 * sum(getattr(use, given) for use in task.cards) - asked
+            if more:
+                ssn.beyond_request.setdefault(job.queue, Counter()).update(more)
 
     def _read_geometries(self) -> list[mig.Geometry]:
         try:

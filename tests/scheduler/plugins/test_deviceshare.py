@@ -331,3 +331,15 @@ def test_no_card_is_ever_given_more_than_it_has(fleet: list[int], specs: Any, po
         for name, uses in world.given().items():
             assert uses, f"{name} holds no card"
         world.cycle()
+
+
+def test_a_queue_shows_what_its_pods_were_given_of_cards() -> None:
+    world = run(box("g", 4, memory=1000), many(1, {"number": 1, "percent": 30, "cores": 25}), many(1, {"number": 2}, name="b"))
+    world.cycle()
+    shown: dict[str, str] = {}
+    for cycle in world.cycles:
+        for write in cycle.writes.statuses:
+            if write.name == "default" and "allocated" in write.status:
+                shown |= write.status["allocated"]
+    # 30 % of a card of 1000 MiB, and two whole ones; cores as asked.
+    assert (shown["volcano.sh/vgpu-memory"], shown["volcano.sh/vgpu-cores"]) == ("2300", "25")
