@@ -38,8 +38,9 @@ class LogStore:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / ENDED).unlink(missing_ok=True)
         spec = pod.get("spec") or {}
-        names = [c.get("name") for c in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))]
-        told = {"namespace": namespace(pod), "name": name(pod), "containers": names}
+        first, mains = spec.get("initContainers") or (), spec.get("containers") or ()
+        names = [c.get("name") for c in (*first, *mains)]
+        told = {"namespace": namespace(pod), "name": name(pod), "containers": names, "first": len(first)}
         (folder / "pod.json").write_text(json.dumps(told))
 
     def ended(self, uid: str) -> None:
@@ -59,11 +60,21 @@ class LogStore:
 
     def containers(self, uid: str) -> list[str]:
         """The containers that the pod had, in its own order."""
+        return [str(found) for found in self._told(uid).get("containers") or ()]
+
+    def main(self, uid: str) -> str:
+        """The first container that is no init container; empty when that is not known."""
+        told = self._told(uid)
+        names = [str(found) for found in told.get("containers") or ()]
+        first = int(told.get("first") or 0)
+        return names[first] if first < len(names) else ""
+
+    def _told(self, uid: str) -> dict[str, Any]:
         try:
-            told: dict[str, Any] = json.loads((self.folder(uid) / "pod.json").read_text())
+            found: dict[str, Any] = json.loads((self.folder(uid) / "pod.json").read_text())
         except (OSError, ValueError):
-            return []
-        return [str(found) for found in told.get("containers") or ()]
+            return {}
+        return found
 
     def attempts(self, uid: str, container: str) -> list[int]:
         """The attempts of which something is kept, oldest first."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import orjson
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import connections
 
 from cluster.errors import TooManyRequests
 from jobs.logs.asked import Asked
@@ -181,6 +181,8 @@ async def _run(function: Callable[[], T]) -> T:
         try:
             return function()
         finally:
-            close_old_connections()
+            for connection in connections.all(initialized_only=True):
+                if not connection.in_atomic_block:
+                    connection.close_if_unusable_or_obsolete()
 
     return await sync_to_async(work)()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from cluster import runtime
+from cluster.embedded import podlogs
 from cluster.errors import NotFound
 from cluster.kinds import POD
 from cluster.logs.store import LogStore
 from cluster.logs.streams import SimulatedStream, Stream
-from cluster.objects import parse_time
 from cluster.port import Obj
 from jobs.logs.asked import Asked
 from jobs.models import Job, Pod
@@ -88,6 +88,8 @@ def containers(pod: Pod, job: Job | None) -> list[str]:
 
 def main_container(pod: Pod, job: Job | None) -> str:
     """The one that is meant when none is named: the first that is no init container."""
+    if kept := store().main(pod.uid):
+        return kept
     spec = (_present(pod) or {}).get("spec") or {}
     mains = [str(c.get("name") or "") for c in spec.get("containers") or ()]
     names = containers(pod, job)
@@ -116,15 +118,8 @@ def _present(pod: Pod) -> Obj | None:
 
 def _times(pod: Pod) -> Callable[[], tuple[float | None, float | None, int | None]]:
     def times() -> tuple[float | None, float | None, int | None]:
-        status = (_present(pod) or {}).get("status") or {}
-        for container in status.get("containerStatuses") or ():
-            state = container.get("state") or {}
-            if "terminated" in state:
-                ended = state["terminated"]
-                return parse_time(ended["startedAt"]), parse_time(ended["finishedAt"]), int(ended.get("exitCode") or 0)
-            if "running" in state:
-                return parse_time(state["running"]["startedAt"]), None, None
-            break
+        if (present := _present(pod)) is not None and (found := podlogs.times(present))[0] is not None:
+            return found
         row = Pod.objects.filter(pk=pod.pk).first() or pod
         ended_at = row.finished_at or row.deleted_at
         return (

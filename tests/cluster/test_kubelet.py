@@ -244,7 +244,12 @@ def test_logs_follow_from_the_containers_times(cluster: EmbeddedCluster, kubelet
     make_pod(cluster, duration="11s", exit_code="2")
     advance(kubelet, clock, 30)
     lines = list(cluster.logs("default", "p"))
-    assert [line.split(": ")[1] for line in lines] == ["started (simulated", "step 1", "step 2", "exit code 2"]
+    assert [line.split(": ")[1] for line in lines] == [
+        "started (simulated",
+        "step 1 (simulated)",
+        "step 2 (simulated)",
+        "ended (simulated), exit code 2",
+    ]
     assert list(cluster.logs("default", "p", tail=1)) == lines[-1:]
     with pytest.raises(NotFound, match="no container 'side'"):
         cluster.logs("default", "p", "side")
