@@ -199,6 +199,12 @@ class Lives(RuleBasedStateMachine):
         assert len(self.world.cluster.list(POD_GROUP).items) <= 1
 
     @invariant()
+    def pods_never_outnumber_what_was_asked_for(self) -> None:
+        most = sum(max(4, int(t["replicas"])) for t in self.manifest["spec"]["tasks"])
+        assert len(self.world.pods()) <= most
+        assert int((self.world.job().get("status") or {}).get("retryCount") or 0) <= 3
+
+    @invariant()
     def a_final_phase_is_for_ever(self) -> None:
         if self.final:
             assert self.world.phase() == self.final
@@ -236,9 +242,79 @@ class LivesWithPolicies(Lives):
     )
 
 
+class LivesOfTwo(Lives):
+    """With policies for everything, time-outs that run, gangs that break, nodes that go, and a second controller process whose
+    local copy lags behind: it began earlier and sees what happened only when it works."""
+
+    manifest = job(
+        "train",
+        task(
+            replicas=4,
+            minAvailable=2,
+            partitionPolicy={"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1},
+            policies=[
+                {"event": "PodFailed", "action": "RestartPartition"},
+                {"event": "PodPending", "action": "RestartTask", "timeout": "60s"},
+            ],
+        ),
+        task("helper", 1, policies=[{"event": "TaskCompleted", "action": "ResumeJob"}]),
+        minAvailable=2,
+        policies=[
+            {"event": "PodEvicted", "action": "RestartPod", "timeout": "30s"},
+            {"event": "Unknown", "action": "RestartJob"},
+            {"exitCode": 7, "action": "AbortJob"},
+        ],
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = self.world.new_manager()
+        self.other.settle()
+
+    @rule(replicas=st.sampled_from([2, 4]))
+    def scale(self, replicas: int) -> None:
+        """Partitions stay whole: what admission refuses is no change."""
+        with contextlib.suppress(ApiError):
+            tasks = [{**t} for t in self.world.job()["spec"]["tasks"]]
+            tasks[0]["replicas"] = replicas
+            self.world.cluster.patch(JOB, "train", "default", {"spec": {"tasks": tasks}})
+
+    @rule()
+    def the_other_works(self) -> None:
+        self.other.settle()
+
+    @rule(seconds=st.sampled_from([1, 20, 45]))
+    def time_passes(self, seconds: int) -> None:
+        self.world.clock.advance(seconds)
+
+    @precondition(lambda self: self.world.cluster.list(POD_GROUP).items)
+    @rule()
+    def the_gang_breaks(self) -> None:
+        group = self.world.cluster.list(POD_GROUP).items[0]
+        self.world.cluster.patch_status(POD_GROUP, name(group), "default", {"phase": "Unknown"})
+
+    @precondition(lambda self: any(p["spec"].get("nodeName") for p in self.world.pods()))
+    @rule(data=st.data())
+    def a_node_goes(self, data: Any) -> None:
+        victim = data.draw(st.sampled_from([name(p) for p in self.world.pods() if p["spec"].get("nodeName")]))
+        self.world.pod_status(self.world.pod(victim), {"phase": "Failed", "reason": "NodeLost"})
+        self.world.cluster.delete(POD, victim, "default", grace_seconds=0)
+
+    def teardown(self) -> None:
+        """Both come to rest together, and then the world does as with one."""
+        for _ in range(3):
+            self.world.turn(40)
+            self.other.settle()
+        self.world.clock.advance(600)
+        self.other.settle()
+        super().teardown()
+        self.other.close()
+
+
 Lives.TestCase.settings = settings(
     max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
-LivesWithPolicies.TestCase.settings = Lives.TestCase.settings
+LivesWithPolicies.TestCase.settings = LivesOfTwo.TestCase.settings = Lives.TestCase.settings
 TestLives = Lives.TestCase
 TestLivesWithPolicies = LivesWithPolicies.TestCase
+TestLivesOfTwo = LivesOfTwo.TestCase
