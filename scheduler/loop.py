@@ -12,12 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from random import Random
 from time import monotonic
 
 from cluster.clock import Clock
 from cluster.kinds import POD_GROUP, QUEUE
+from cluster.patience import Patience
 from cluster.port import Cluster, Watch
 from scheduler.awaiting import Awaiting, Bind
 from scheduler.cache import KINDS, Aside, SchedulerCache
@@ -80,6 +82,8 @@ class SchedulerLoop:
         self._wake = threading.Event()
         self._number = 0
         self._last_cycle = 0.0
+        self._patience, self._distress = Patience(0.05), Patience(1.0, 30.0)
+        self._retry_at: float | None = None
         self._watch: Watch | None = None
         self._start_over()
 
@@ -102,10 +106,12 @@ class SchedulerLoop:
                     self.failures += 1
                     logger.exception("cycle %s failed; the model is read anew", self._number)
                     self._start_over()
-                    stop.wait(self._clock.real(self._period))
+                    stop.wait(self._distress.next())
+                else:
+                    self._distress.reset()
                 # Never more than half of the time in cycles: the rest of the process wants to live too.
                 stop.wait(min(monotonic() - begin, self._period))
-                self._wake.wait(max(self._clock.real(self._period), DEBOUNCE))
+                self._wake.wait(max(min(self._clock.real(self._period), self._until_retry()), DEBOUNCE))
                 stop.wait(DEBOUNCE)
                 self._wake.clear()
         self.close()
@@ -154,6 +160,10 @@ class SchedulerLoop:
         done.supplies |= {binding.uid: supply for binding, supply in ready}
         return lost
 
+    def _until_retry(self) -> float:
+        """Seconds until writes that failed are due again; infinity when none are."""
+        return inf if self._retry_at is None else self._retry_at - monotonic()
+
     def _done(self, future: Future[Report]) -> None:
         error = future.exception()
         if error is not None:
@@ -198,6 +208,8 @@ class SchedulerLoop:
     def _take_in(self, stop: threading.Event | None, meter: ThreadPoolExecutor | None) -> bool:
         """Take in outcomes, then events, then a changed configuration; whether there was anything new."""
         if self._lost:
+            if stop is not None:
+                stop.wait(self._patience.next())
             self._start_over()
         news = self.conf.reload(self._clock.now())
         self._tell_configuration()
@@ -207,6 +219,8 @@ class SchedulerLoop:
             self.cache.usage = self._meter.usage
         while self._reports:
             news = self._settle(self._reports.popleft()) or news
+        if self._retry_at is not None and monotonic() >= self._retry_at:
+            self._retry_at, news = None, True
         if self._watch is None:
             return self._synchronise(stop)
         return self.cache.apply_all(self._watch.drain()) > 0 or news
@@ -224,14 +238,17 @@ class SchedulerLoop:
         return False
 
     def _settle(self, report: Report) -> bool:
-        """Take in what became of writes: what failed is as it was before, and will be tried again."""
+        """Take in what became of writes; whether that is news. What failed is as it was before, and is tried again.
+
+        At once when something changes, else after a pause, which grows while nothing at all can be written.
+        """
         for uid in report.failed_binds:
             self.cache.bind_failed(uid)
         for binding, supply in report.awaiting:
             self._awaiting.add(binding, supply, self._clock.now())
         for uid in report.failed_evictions:
             self.cache.evict_failed(uid)
-        failed = bool(report.failed_binds or report.failed_evictions or report.awaiting)
+        failed = bool(report.failed_binds or report.failed_evictions)
         for write, done in report.statuses:
             key = f"{write.namespace}/{write.name}"
             if write.kind == POD_GROUP:
@@ -239,7 +256,11 @@ class SchedulerLoop:
             elif write.kind == QUEUE and not done:
                 self._keeper.forget_queue(write.name)
             failed |= not done
-        return failed
+        if report.done:
+            self._patience.reset()
+        if failed and self._retry_at is None:
+            self._retry_at = monotonic() + self._patience.next()
+        return bool(report.awaiting)
 
     def _group_written(self, uid: str, status: dict[str, object], done: bool) -> None:
         job = self.cache.jobs.get(uid)

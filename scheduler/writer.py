@@ -24,13 +24,15 @@ logger = logging.getLogger(__name__)
 class Report:
     """What became of some writes. `statuses` lists every status write with whether it was done.
 
-    `awaiting` are binds that must wait for the claims of their pods.
+    `awaiting` are binds that must wait for the claims of their pods; `done` counts the binds, evictions and statuses that
+    were written.
     """
 
     failed_binds: list[str] = field(default_factory=list)
     awaiting: list[tuple[Binding, Supply]] = field(default_factory=list)
     failed_evictions: list[str] = field(default_factory=list)
     statuses: list[tuple[StatusWrite, bool]] = field(default_factory=list)
+    done: int = 0
 
 
 class Writer:
@@ -68,10 +70,13 @@ class Writer:
                     self._supplier.take_back(binding, supplies[binding.uid])
                 if binding.uid in locks:
                     self._locker.give_back(locks[binding.uid])
+            else:
+                report.done += 1
         for eviction in evictions:
             try:
                 uid, reason, message = eviction.uid, eviction.reason, eviction.message
                 self._cluster.evict(eviction.namespace, eviction.name, uid=uid, reason=reason, message=message)
+                report.done += 1
             except ApiError as error:
                 _log(f"evicting {eviction.namespace}/{eviction.name}", error)
                 report.failed_evictions.append(eviction.uid)
@@ -126,6 +131,7 @@ class Writer:
         report = Report()
         for write in sorted(statuses, key=lambda write: write.kind == POD):
             report.statuses.append((write, self._status(write)))
+            report.done += report.statuses[-1][1]
         for event in events:
             try:
                 self._cluster.create(EVENT, event)

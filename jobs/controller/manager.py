@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from cluster.clock import Clock
 from cluster.errors import ApiError, Conflict
+from cluster.patience import Patience
 from cluster.port import Cluster
 from jobs.controller.roster import Roster
 from jobs.controller.workqueue import WorkQueue
@@ -22,7 +23,8 @@ COALESCE_SECONDS = 0.02
 """Changes that come within this many wall seconds of each other are worked together."""
 SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
 """Wall seconds: a key whose passes take longer than the first waits twice as long for changes, at most the second."""
-_RESTART_SECONDS = 1.0
+LONGEST_WAIT = 10.0
+"""Wall seconds between two tries to watch a cluster that is away, at most."""
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +46,14 @@ class ControllerManager:
         """Work until `stop` is set; blocks. A worker that is in the middle of a key finishes it."""
         changed = threading.Event()
         threads: list[threading.Thread] = []
+        patience = Patience(first=0.5, longest=LONGEST_WAIT)
         while not stop.is_set():
             try:
                 self.informer.start(changed.set)
                 break
             except ApiError as error:
                 log.warning("the cluster cannot be watched yet: %s", error)
-                stop.wait(_RESTART_SECONDS)
+                stop.wait(patience.next())
         try:
             while not stop.is_set():
                 changed.wait(0.2)

@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, connection, transaction
 
+from cluster.patience import Patience
 from cluster.projection import notify, writing
 from jobs.held import is_held
 from jobs.models import Job, PodGroup
@@ -48,6 +49,7 @@ class Sink:
         self._verdicts: dict[str, Verdict | None] = {}
         self._shares: dict[str, QueueShare] = {}
         self._written: dict[str, dict[str, Any]] = {}
+        self._patience = Patience(PAUSE)
         self._sampler = Sampler()
         self._last_cycle: datetime | None = None
         self._conf: ConfState | None = None
@@ -77,18 +79,21 @@ class Sink:
             while not stop.is_set():
                 if self._wake.wait(0.5):
                     self._wake.clear()
-                    self._write_or_keep()
-                    stop.wait(PAUSE)
+                    stop.wait(PAUSE if self._write_or_keep() else self._patience.next())
             self._write_or_keep()
         finally:
             connection.close()
 
-    def _write_or_keep(self) -> None:
+    def _write_or_keep(self) -> bool:
+        """Whether everything is written."""
         try:
             self.write()
         except DatabaseError as error:
             log.warning("decisions could not be written, and will be", error=str(error))
             self._wake.set()
+            return False
+        self._patience.reset()
+        return True
 
     def write(self) -> None:
         """Write what is waiting. Raises DatabaseError, and keeps it then."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,48 @@ def test_a_status_write_that_fails_is_said_again(clock, monkeypatch):
     loop.step()
     loop.step()
     assert group_of(cluster, "a")["status"]["phase"] == "Running"
+
+
+class Inline:
+    """An executor that does at once what it is given."""
+
+    def submit(self, work, *arguments):
+        future: Future = Future()
+        try:
+            future.set_result(work(*arguments))
+        except Exception as error:  # noqa: BLE001 - as an executor does
+            future.set_exception(error)
+        return future
+
+
+def test_writes_that_cannot_be_done_are_tried_again_after_pauses_that_grow(clock, monkeypatch):
+    cluster = cluster_with(node("n0", cpu=2), gang("a", 1, cpu=2))
+    loop, stop, at, tries = SchedulerLoop(cluster, None, clock), threading.Event(), [0.0], []
+    monkeypatch.setattr("scheduler.loop.monotonic", lambda: at[0])
+
+    def unavailable(*arguments, **more):
+        raise Unavailable("the disk is full")
+
+    def none_bound(self, bindings):
+        tries.append(round(at[0], 2))
+        return [Outcome(each.namespace, each.name, Unavailable("the disk is full")) for each in bindings]
+
+    with monkeypatch.context() as outage:
+        outage.setattr(EmbeddedCluster, "bind_many", none_bound)
+        for name in ("patch", "patch_status", "create", "patch_status_many"):
+            outage.setattr(EmbeddedCluster, name, unavailable)
+        while at[0] < 40:
+            loop._round(stop, Inline(), Inline(), Inline())
+            at[0] += 0.05
+    assert tries[0] == 0
+    gaps = [later - earlier for earlier, later in pairwise(tries)]
+    assert all(later >= earlier - 0.1 for earlier, later in pairwise(gaps)), "no pause is shorter than the one before"
+    assert 10 <= max(gaps) <= 10.2
+    assert len(tries) <= 12
+    at[0] += 10
+    loop._round(stop, Inline(), Inline(), Inline())
+    assert nodes_of(cluster) == {"a-w-0": "n0"}
+    loop.close()
 
 
 def test_a_bad_object_is_set_aside_and_the_others_go_on(clock):
