@@ -41,7 +41,7 @@ class Pods:
         if self._statics.get(name) == static:
             self.nodes.objects[self.nodes.index[name]] = obj
             return
-        allocatable = build.amounts(self._dims, build.section(obj, "status").get("allocatable"), "status.allocatable")
+        allocatable = build.node_allocatable(self._dims, obj)
         gpus, unhealthy = build.node_gpus(obj)
         self._fit()
         row = self.nodes.put(obj, allocatable, gpus, unhealthy, ready=build.node_ready(obj))

@@ -14,7 +14,7 @@ from cluster.port import Obj
 from scheduler.model import devices
 from scheduler.model.jobs import HostPort, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
-from scheduler.model.resources import Amounts, Dimensions
+from scheduler.model.resources import CPU, MEMORY, Amounts, Dimensions
 
 GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
@@ -30,6 +30,8 @@ DEVICE_QUOTA = "deviceclass/"
 NODE_USAGE = "basalt.dev/usage"
 """What a node is measured to use; it changes all the time, and is read anew in each session."""
 
+OVERSUBSCRIBED = "volcano.sh/oversubscription"
+"""Label of a node that takes more than it has; annotations of this name with `-cpu` (milli) and `-memory` (bytes): how much."""
 _OWN_PREFIXES = ("volcano.sh/", "basalt.dev/")
 _LARGEST = 2**31 - 1
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
@@ -74,6 +76,20 @@ def amounts(dims: Dimensions, resources: Any, where: str) -> Amounts:
         return dims.amounts(objects.resource_units(resources))
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
+
+
+def node_allocatable(dims: Dimensions, node: Obj) -> Amounts:
+    """What a node offers: its allocatable, and where it is oversubscribed what its annotations add of cpu and memory."""
+    found = amounts(dims, section(node, "status").get("allocatable"), "status.allocatable")
+    if objects.labels(node).get(OVERSUBSCRIBED, "").lower() not in ("true", "t", "1"):
+        return found
+    marks = objects.annotations(node)
+    for place, name in ((CPU, f"{OVERSUBSCRIBED}-cpu"), (MEMORY, f"{OVERSUBSCRIBED}-memory")):
+        said = marks.get(name) or "0"
+        if not re.fullmatch(r"[0-9]{1,18}", said, re.ASCII):
+            raise ValueError(f"annotation {name}: {said!r} must be a whole number of milli-cores or bytes")
+        found.values[place] += int(said)
+    return found
 
 
 def created(obj: Obj) -> float:
