@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from cluster.clock import SystemClock
-from cluster.errors import ApiError, BadRequest
+from cluster.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import POD, Kind
 from cluster.kubernetes.transport import Transport, path_of
 from cluster.kubernetes.watch import KubernetesWatch
+from cluster.objects import now_stamp
 from cluster.port import Binding, Obj, Outcome, Page, PatchType, Propagation, Victim
 
 AT_ONCE = 8
 """Requests that one batch has under way."""
+
+TARGET = "DisruptionTarget"
+"""The pod condition by which Kubernetes says that a pod is being evicted."""
+
+log = logging.getLogger(__name__)
 
 _MEDIA = {
     "merge": "application/merge-patch+json",
@@ -28,9 +35,9 @@ Outcomes = list[Outcome]
 Job = tuple[str, str, Callable[[], Any]]
 
 
-def connect(url: str = "", token: str = "") -> KubernetesCluster:
+def connect(url: str = "", token: str = "", authority: str = "") -> KubernetesCluster:
     """The cluster behind a URL, or the one that the surroundings name. Raises Unavailable when nothing is configured."""
-    return KubernetesCluster(Transport.to(url, token))
+    return KubernetesCluster(Transport.to(url, token, authority))
 
 
 class KubernetesCluster:
@@ -74,6 +81,8 @@ class KubernetesCluster:
         if not isinstance(obj, dict):
             raise BadRequest(f"an object is a mapping, not {type(obj).__name__}")
         meta = obj.get("metadata") or {}
+        if meta.get("namespace") and not kind.namespaced:  # a server would drop it without a word
+            raise BadRequest(f"a {kind.kind} belongs to no namespace")
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
         where = path_of(kind, (meta.get("namespace") or "default") if kind.namespaced else "")
         return self._transport.call("POST", where, _options(field_manager, dry_run), body)
@@ -104,9 +113,10 @@ class KubernetesCluster:
         if patch_type not in _MEDIA:
             raise BadRequest(f"{patch_type!r} is no patch type: merge, json or apply")
         if patch_type == "apply" and isinstance(body, dict):
-            body = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+            meta = {"name": name, **(body.get("metadata") or {})}
+            body = {"apiVersion": kind.api_version, "kind": kind.kind, **body, "metadata": meta}
         query = _options(field_manager or ("apply" if patch_type == "apply" else ""), dry_run)
-        return self._transport.call("PATCH", self._path(kind, namespace, name), query, body, _MEDIA[patch_type])
+        return self._patch(self._path(kind, namespace, name), body, query, _MEDIA[patch_type])
 
     def patch_many(self, kind: Kind, patches: Sequence[tuple[Victim, Obj]], *, field_manager: str = "") -> Outcomes:
         """Patch, several at once; the uid goes with each patch, as a precondition."""
@@ -123,8 +133,7 @@ class KubernetesCluster:
         """Merge into a status, by its subresource where there is one."""
         meta = {key: value for key, value in (("resourceVersion", resource_version), ("uid", uid)) if value}
         body = {"status": status, **({"metadata": meta} if meta else {})}
-        where = self._path(kind, namespace, name, "status" if kind.has_status else "")
-        return self._transport.call("PATCH", where, None, body, _MEDIA["merge"])
+        return self._patch(self._path(kind, namespace, name, "status" if kind.has_status else ""), body)
 
     def delete(
         self,
@@ -145,7 +154,9 @@ class KubernetesCluster:
             options["preconditions"] = wanted
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
-        self._transport.call("DELETE", self._path(kind, namespace, name), _options("", dry_run), options)
+        if dry_run:
+            options["dryRun"] = ["All"]  # beside a body a server does not look at the query
+        self._transport.call("DELETE", self._path(kind, namespace, name), None, options)
 
     def delete_many(self, kind: Kind, victims: Sequence[Victim]) -> Outcomes:
         """Delete, several at once."""
@@ -165,13 +176,30 @@ class KubernetesCluster:
         return self._many((b.namespace, b.name, partial(self.bind, b)) for b in bindings)
 
     def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:
-        """Evict one pod by the eviction subresource."""
+        """Evict one pod by the eviction subresource, and write on it why; the server's own words would say only that."""
         notes = {"basalt.dev/reason": reason, "basalt.dev/message": message}
         meta: Obj = {"name": name, "namespace": namespace, "annotations": {key: text for key, text in notes.items() if text}}
         body: Obj = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
         if uid:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
         self._transport.call("POST", self._path(POD, namespace, name, "eviction"), None, body)
+        if reason:
+            self._explain(namespace, name, uid, reason, message)
+
+    def _explain(self, namespace: str, name: str, uid: str, reason: str, message: str) -> None:
+        """Condition DisruptionTarget of a pod that is on its way out; one that is gone needs no reason any more."""
+        try:
+            pod = self.get(POD, name, namespace)
+            conditions = [c for c in (pod.get("status") or {}).get("conditions") or () if c.get("type") != TARGET]
+            told = {"type": TARGET, "status": "True", "reason": reason, "message": message}
+            if any(c == told for c in (pod.get("status") or {}).get("conditions") or ()):
+                return
+            told["lastTransitionTime"] = now_stamp(self.clock)
+            version = pod["metadata"]["resourceVersion"]
+            wanted = uid or pod["metadata"]["uid"]
+            self.patch_status(POD, name, namespace, {"conditions": [*conditions, told]}, resource_version=version, uid=wanted)
+        except (NotFound, Conflict) as error:
+            log.debug("pod %s/%s went before it could be told why: %s", namespace, name, error)
 
     def logs(
         self, namespace: str, name: str, container: str = "", *, tail: int | None = None, follow: bool = False
@@ -185,6 +213,15 @@ class KubernetesCluster:
     def close(self) -> None:
         """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _patch(self, path: str, body: Any, query: Any = None, media: str = _MEDIA["merge"]) -> Obj:
+        """A patch; a server calls another uid than the object's an attempt to change it."""
+        try:
+            return self._transport.call("PATCH", path, query, body, media)
+        except Invalid as error:
+            if any(fault.pointer == "/metadata/uid" for fault in error.fields):
+                raise Conflict(f"it is another object of this name: {error}") from None
+            raise
 
     @staticmethod
     def _path(kind: Kind, namespace: str, name: str, part: str = "") -> str:

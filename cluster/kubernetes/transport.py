@@ -28,6 +28,7 @@ from cluster.errors import (
     Unavailable,
 )
 from cluster.kinds import Kind
+from cluster.pointers import from_field_path
 from cluster.port import Obj
 
 CONNECTIONS = 16
@@ -53,14 +54,16 @@ class Transport:
         self._pool = client.ApiClient(configuration).rest_client.pool_manager
 
     @classmethod
-    def to(cls, url: str = "", token: str = "") -> Transport:
+    def to(cls, url: str = "", token: str = "", authority: str = "") -> Transport:
         """The server at a URL, by a token; without a URL the one of the kubeconfig, or of the cluster this runs in.
 
+        `authority` is a file of certificates by which an https server is known, in place of the system's.
         Raises Unavailable when there is neither.
         """
         if url:
             configuration = client.Configuration()
             configuration.host = url.rstrip("/")
+            configuration.ssl_ca_cert = authority or None
             configuration.api_key = {"authorization": f"Bearer {token}"} if token else {}
             return cls(configuration)
         configuration = client.Configuration()
@@ -129,7 +132,7 @@ def refusal(code: int, content: bytes) -> ApiError:
         said = {}
     error = _BY_REASON.get(str(said.get("reason"))) or _BY_STATUS.get(code) or ApiError
     causes = (said.get("details") or {}).get("causes") or ()
-    fields = [FieldError("/" + str(c.get("field") or "").replace(".", "/"), str(c.get("message") or "")) for c in causes]
+    fields = [FieldError(from_field_path(str(c.get("field") or "")), str(c.get("message") or "")) for c in causes]
     return error(str(said.get("message") or f"the cluster answered {code}"), fields)
 
 

@@ -43,6 +43,11 @@ class ApiServer:
         return self.folder / "kubeconfig"
 
     @property
+    def authority(self) -> Path:
+        """The certificate by which the server is known."""
+        return self.folder / "certs" / "apiserver.crt"
+
+    @property
     def client(self) -> client.ApiClient:
         return config.new_client_from_config(str(self.kubeconfig))
 
@@ -96,7 +101,7 @@ class ApiServer:
                 answer = requests.get(
                     f"{self.url}/readyz",
                     headers={"Authorization": f"Bearer {TOKEN}"},
-                    verify=str(self.folder / "certs" / "apiserver.crt"),
+                    verify=str(self.authority),
                     timeout=2,
                 )
                 if answer.ok:
@@ -109,7 +114,7 @@ class ApiServer:
         raise RuntimeError(f"kube-apiserver was not ready within {_START_SECONDS} s: {said}")
 
     def _config(self) -> dict[str, object]:
-        authority = str(self.folder / "certs" / "apiserver.crt")
+        authority = str(self.authority)
         return {
             "apiVersion": "v1",
             "kind": "Config",

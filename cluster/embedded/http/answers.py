@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cluster.errors import ApiError
+from cluster.pointers import field_path
 from cluster.port import Obj
 
 
 def failure(error: ApiError) -> Obj:
     """The Status of a refusal, with a cause a field."""
     causes = [
-        {"reason": "FieldValueInvalid", "message": fault.message, "field": fault.pointer.lstrip("/").replace("/", ".")}
-        for fault in error.fields
+        {"reason": "FieldValueInvalid", "message": fault.message, "field": field_path(fault.pointer)} for fault in error.fields
     ]
     return status("Failure", error.message, error.reason, error.status) | ({"details": {"causes": causes}} if causes else {})
 
