@@ -104,6 +104,16 @@ def test_only_so_many_domains_are_looked_at():
     assert world.evicted == []  # s0 and s1 hold only pods of its own priority
 
 
+@pytest.mark.parametrize(("weak", "count"), [(slice(4, 8), 2), (slice(0, 4), 0)])
+def test_the_plugin_offers_so_many_domains_for_eviction_the_last_of_a_tier(weak, count):
+    text = PREEMPT + "    arguments:\n      hypernode.gradient.evict.max-hypernodes: 2\n"
+    strong = [HIGH] * 8
+    strong[weak] = [LOW] * 4
+    world = Busy(eight(), full(strong), *RACKS, conf=text).cycle(2)
+    world.add(urgent("h", 2, cpu=4, tier=1)).cycle(3)
+    assert len(world.evicted) == count
+
+
 def test_the_smallest_set_goes_though_bundles_were_taken_for_more():
     parts = [job("a", 8, 1, cpu=1, priority=LOW), job("b", 1, cpu=4, priority=LOW)]
     world = Busy(eight(), *parts, *RACKS, conf=PREEMPT).cycle(9)

@@ -192,6 +192,34 @@ def test_plain_pods_fill_domains_one_by_one():
     assert racks(world, "b", 2) == {0}
 
 
+def arguments(**more) -> str:
+    """The configuration with further arguments of the plugin, and no other scores."""
+    said = ", ".join(f"{key.replace('_', '.')}: {value}" for key, value in {"weight": 10, **more}.items())
+    return CONF.replace("  - name: nodeorder\n", "").replace("arguments: {weight: 10}", f"arguments: {{{said}}}")
+
+
+def running(name: str, cpu: int):
+    found = pod(f"old{name}", "w", 0, {"cpu": cpu}, nodeName=name)
+    found["status"]["phase"] = "Running"
+    return found
+
+
+@pytest.mark.parametrize(("enabled", "where"), [("true", "n5"), ("false", "n0")])
+def test_plain_pods_are_left_alone_where_that_is_switched_off(enabled, where):
+    text = arguments().replace("weight: 10}", f"weight: 10, hypernode.binpack.normal-pod.enable: {enabled}}}")
+    world = World(eight(), running("n4", 4), gang("b", 1, cpu=4), *RACKS, conf=text).cycle()
+    assert world.bound == {"b-w-0": where}
+
+
+@pytest.mark.parametrize(("fading", "rack"), [(0.8, 3), (0.2, 0), (0, 0), (-1, 3)])
+def test_how_much_the_wider_domains_count_fades_with_their_tier(fading, rack):
+    """Rack 0 is fuller than rack 3, spine 1 fuller than spine 0: 3/8 + f × 3/16 against 1/8 + f × 9/16."""
+    text = arguments().replace("weight: 10}", f"weight: 10, hypernode.binpack.normal-pod.fading: {fading}}}")
+    old = [running("n0", 2), running("n4", 4), running("n5", 4)]
+    world = World(eight(), old, gang("b", 1, cpu=1), *RACKS, conf=text).cycle()
+    assert racks(world, "b") == {rack}
+
+
 def test_without_the_plugin_a_topology_is_a_plain_gang():
     conf = CONF[: CONF.index("  - name: network-topology-aware")]
     world = World(eight(), *RACKS, close("a", 8, cpu=4, tier=1), conf=conf).cycle()
