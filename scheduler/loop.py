@@ -90,7 +90,7 @@ class SchedulerLoop:
     @property
     def aside(self) -> list[Aside]:
         """Objects that make no sense to the scheduler, each with its reason."""
-        return list(self.cache.aside.values())
+        return self.cache.doubts()
 
     # -- rounds --------------------------------------------------------------------------------------------------------
 

@@ -107,7 +107,7 @@ def _conclude(result: Result, verdicts: dict[str, Verdict], offline: Offline, fi
                 "conditions": list(status.get("conditions") or ()),
             }
     result.verdicts = {key: {**found.as_dict(), "text": wording.describe(found)} for key, found in sorted(verdicts.items())}
-    for aside in offline.cache.aside.values():
+    for aside in offline.cache.doubts():
         source = files.source(aside.kind, aside.key)
         where = source.place() if source is not None else "made by a controller"
         result.problems.append(f"{where}: {aside.kind} {aside.key.lstrip('/')} takes no part: {aside.reason}")

@@ -118,6 +118,15 @@ class SchedulerCache:
         """The classes of those pods."""
         return self.pods.classes
 
+    def doubts(self) -> list[Aside]:
+        """What was set aside, and groups that pods name and nobody made, or somebody deleted; as of the last session."""
+        missing = [
+            Aside(POD_GROUP.kind, uid, f"it does not exist, and is named by so many pods: {len(job.tasks)}")
+            for uid, job in self.groups.roster.groupless.items()
+            if (POD_GROUP.kind, uid) not in self.aside
+        ]
+        return [*self.aside.values(), *missing]
+
     # -- events --------------------------------------------------------------------------------------------------------
 
     def apply(self, event: WatchEvent) -> None:

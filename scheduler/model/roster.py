@@ -48,13 +48,15 @@ class Roster:
     """Jobs by queue, and sums by queue.
 
     `jobs` are those of sessions, by uid: they have a PodGroup, and their queue is known; `strays` have none that is.
-    `active` are the jobs for which a session may have to do something: all but those that started and have nothing pending;
-    `divided` those that have parts. `queues` is the live table of queues; each one's `jobs` is kept here.
+    `groupless` are known by their pods alone. `active` are the jobs for which a session may have to do something: all but
+    those that started and have nothing pending; `divided` those that have parts. `queues` is the live table of queues;
+    each one's `jobs` is kept here.
     """
 
     def __init__(self, queues: Mapping[str, QueueInfo], width: int) -> None:
         self.jobs: dict[str, JobInfo] = {}
         self.strays: dict[str, JobInfo] = {}
+        self.groupless: dict[str, JobInfo] = {}
         self.active: dict[str, JobInfo] = {}
         self.divided: dict[str, JobInfo] = {}
         self._queues, self._width = queues, width
@@ -136,6 +138,7 @@ class Roster:
             self._seats[job] = queue
             self._members[queue][uid] = self.jobs[uid] = job
         _put(self.strays, job, queue is not None and not known)
+        _put(self.groupless, job, not job.obj and bool(job.tasks))
         _put(self.active, job, known and not (job.phase in SETTLED and not job.by_status[TaskStatus.PENDING]))
         _put(self.divided, job, known and job.parts is not None)
 
