@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import logging
-import shutil
 import threading
 import time
 import zlib
@@ -31,7 +30,7 @@ from cluster.errors import ApiError, Conflict, NotFound, Unavailable
 from cluster.events import event_about
 from cluster.kinds import CONFIG_MAP, EVENT, NODE, POD, SECRET, SERVICE
 from cluster.logs.store import LogStore
-from cluster.objects import is_deleting, name, namespace, now_stamp, uid
+from cluster.objects import is_deleting, labels, name, namespace, now_stamp, uid
 from cluster.port import Obj, WatchEvent
 
 logger = logging.getLogger(__name__)
@@ -74,6 +73,7 @@ class ProcessKubelet:
         self._heap: list[tuple[float, str]] = []
         self._dirty: dict[str, None] = {}
         self._names_due: float | None = None
+        self._names: dict[str, str] = {}
         self._services: dict[str, Obj] = {}
         self._synced = False
         self._watch = cluster.watch([NODE, SERVICE, CONFIG_MAP, SECRET, POD], notify=self._warden.wake)
@@ -184,6 +184,8 @@ class ProcessKubelet:
         life = self._lives.get(uid(pod))
         if life is None:
             life = self._begin(pod)
+        if labels(life.pod) != labels(pod):
+            self._names_change()
         life.pod = pod
         self._hosts.take(pod)
         if is_deleting(pod) and not life.over:
@@ -211,7 +213,7 @@ class ProcessKubelet:
         self._orders.forget(life)
         self.logs.ended(life.uid)
         self._names_change()
-        shutil.rmtree(self._pods_folder / life.uid, ignore_errors=True)
+        leftovers.remove(self._pods_folder / life.uid)
 
     # --- one pod ---
 
@@ -263,6 +265,7 @@ class ProcessKubelet:
     # --- names ---
 
     def _names_change(self) -> None:
+        self._names = {}
         if self._names_due is None:
             self._names_due = time.monotonic() + (_HOSTS_EVERY if self._synced else 0.0)
 
@@ -271,14 +274,18 @@ class ProcessKubelet:
         if self._names_due is None or time.monotonic() < self._names_due:
             return
         self._names_due = None
-        living = [life for life in self._lives.values() if not life.over]
-        pods = [(life.pod, life.address) for life in living]
-        services = list(self._services.values())
-        by_space = {space: network.names(space, pods, services) for space in {namespace(pod) for pod, _ in pods}}
-        for life in living:
+        for life in self._lives.values():
             folder = self._pods_folder / life.uid
-            if folder.is_dir():
-                network.write(folder / "hosts", network.hosts(life.pod, life.address, by_space[namespace(life.pod)]))
+            if not life.over and folder.is_dir():
+                network.write(folder / "hosts", self._hosts_of(life))
+
+    def _hosts_of(self, life: PodLife) -> str:
+        """A pod's /etc/hosts; what its namespace shares is worked out once for all."""
+        space = namespace(life.pod)
+        if space not in self._names:
+            pods = ((other.pod, other.address) for other in self._lives.values() if not other.over)
+            self._names[space] = network.names(space, pods, self._services.values())
+        return network.hosts(life.pod, life.address, self._names[space])
 
     # --- what lives ask for (`lives.House`) ---
 
@@ -286,13 +293,9 @@ class ProcessKubelet:
         """A supervisor for the pod, its volumes made and its names written."""
         folder = self._pods_folder / life.uid
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        others = network.names(
-            namespace(life.pod), ((o.pod, o.address) for o in self._lives.values() if not o.over), self._services.values()
-        )
-        network.write(folder / "hosts", network.hosts(life.pod, life.address, others))
+        network.write(folder / "hosts", self._hosts_of(life))
         self.logs.begin(life.pod)
-        plan = self._orders.plan(life, folder, self.logs.folder(life.uid))
-        return self._warden.open(plan, self._ear(life))
+        return self._warden.open(self._orders.plan(life), self._ear(life))
 
     def _ear(self, life: PodLife) -> Callable[[dict[str, Any]], None]:
         def hear(message: dict[str, Any]) -> None:

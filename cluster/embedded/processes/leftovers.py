@@ -19,7 +19,7 @@ MARK = "BASALT_POD"
 def end_all(folder: Path, name: str) -> int:
     """End every process of an earlier run of this data folder; how many there were."""
     ended = int(warden.end_left_over(folder / "helper.json"))
-    groups, version = limits.parents(name)
+    groups, _ = limits.parents(name)
     for _ in range(50):
         found = {pid for group in set(groups.values()) for pid in _members(group)} | set(_marked(f"{MARK}={name}/"))
         if not found:
@@ -35,15 +35,22 @@ def end_all(folder: Path, name: str) -> int:
                 child.rmdir()
         with contextlib.suppress(OSError):
             os.rmdir(group)
-    del version
     return ended
+
+
+def remove(folder: Path) -> None:
+    """Take a pod's folder away, also what its layers locked."""
+    for locked in folder.glob("*/work/work"):
+        with contextlib.suppress(OSError):
+            locked.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget_folders(pods: Path, kept: set[str]) -> None:
     """Take away the folders of pods that are not there any more."""
     for folder in pods.iterdir() if pods.is_dir() else ():
         if folder.is_dir() and folder.name not in kept:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
 
 
 def _folders(group: str) -> list[Path]:

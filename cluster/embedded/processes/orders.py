@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cluster.embedded.processes import environment
@@ -31,6 +30,7 @@ class Orders:
 
     def __init__(self, reader: Reader, settings: Settings, abilities: Abilities) -> None:
         self._reader, self._settings, self._abilities = reader, settings, abilities
+        self._data = settings.data.resolve()
         self._volumes: dict[str, Volumes] = {}
         self._nodes: dict[str, Obj] = {}
 
@@ -43,17 +43,18 @@ class Orders:
         """The pod is gone."""
         self._volumes.pop(life.uid, None)
 
-    def plan(self, life: PodLife, folder: Path, logs: Path) -> dict[str, Any]:
+    def plan(self, life: PodLife) -> dict[str, Any]:
         """What a supervisor begins with; the pod's volumes are made. Raises ConfigError."""
-        volumes = Volumes(life.pod, folder / "volumes", self._settings.data / "claims", self._settings.host_paths)
+        folder = self._data / "pods" / life.uid
+        volumes = Volumes(life.pod, folder / "volumes", self._data / "claims", self._settings.host_paths)
         volumes.make(self._sources(life))
         self._volumes[life.uid] = volumes
         return {
             "uid": life.uid,
-            "folder": str(folder.resolve()),
+            "folder": str(folder),
             "host": environment.host_name(life.pod),
-            "hidden": [str(self._settings.data.resolve())],
-            "logs": str(logs.resolve()),
+            "hidden": [str(self._data)],
+            "logs": str(self._data / "logs" / life.uid),
             "logBytes": self._settings.log_bytes,
         }
 
@@ -70,7 +71,7 @@ class Orders:
         self._volumes[life.uid].make(sources)
         values = environment.environment(pod, spec, sources, environment.gpus_of(pod).get(container.name, ""))
         values[MARK] = f"{self._settings.run}/{life.uid}"
-        folder = self._settings.data.resolve() / "pods" / life.uid
+        folder = self._data / "pods" / life.uid
         work, message = folder / "work" / container.name, folder / f"message-{container.name}"
         work.mkdir(parents=True, exist_ok=True)
         message.touch()

@@ -43,8 +43,16 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 def bind(source: str, target: str, *, read_only: bool = False, recursive: bool = True) -> None:
     """Show a file or folder at another place too."""
     mount(source, target, flags=BIND | (REC if recursive else 0))
-    if read_only:
-        mount("", target, flags=REMOUNT | BIND | RDONLY)
+    if not read_only:
+        return
+    for kept in (0, NOSUID | NODEV, NOSUID | NODEV | NOEXEC):  # in a user namespace these must stay as they were
+        try:
+            mount("", target, flags=REMOUNT | BIND | RDONLY | kept)
+        except OSError:
+            if kept & NOEXEC:
+                raise
+        else:
+            return
 
 
 def unmount(target: str) -> None:

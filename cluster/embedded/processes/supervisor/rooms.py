@@ -57,15 +57,53 @@ def _root(folder: str) -> str:
     root = f"{folder}/root"
     os.makedirs(root, exist_ok=True)
     try:
-        _overlay("/", root, f"{folder}/layer")
-    except OSError:  # this file system cannot hold a layer (one in a container often cannot): memory can
-        os.makedirs(f"{folder}/memory", exist_ok=True)
-        kernel.mount("tmpfs", f"{folder}/memory", "tmpfs", kernel.NODEV, "mode=755")
-        _overlay("/", root, f"{folder}/memory")
+        _layered("/", root, folder, "layer")
+    except OSError:  # in a user namespace the whole root cannot be taken as one
+        _patch_together(root, folder)
+        return root
     for number, place in enumerate(_other_file_systems(folder)):
         with contextlib.suppress(OSError):
-            _overlay(place, root + place, f"{folder}/layer-{number}")
+            _layered(place, root + place, folder, f"layer-{number}")
     return root
+
+
+def _patch_together(root: str, folder: str) -> None:
+    """A root of its own, with each folder of the machine's top in it: layered where that can be, else as it is."""
+    kernel.mount("tmpfs", root, "tmpfs", kernel.NOSUID | kernel.NODEV, "mode=755,size=64m")
+    for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
+        target = root + entry.path
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), target)
+        elif not entry.is_dir():
+            open(target, "w").close()
+            kernel.bind(entry.path, target)
+        else:
+            os.mkdir(target)
+            if entry.path not in _LEFT_ALONE:
+                _show(entry.path, target, folder)
+
+
+def _show(place: str, target: str, folder: str) -> None:
+    try:
+        _layered(place, target, folder, f"layer-of{place.replace('/', '-')}")
+    except OSError:
+        with contextlib.suppress(OSError):  # what this user may not see at all stays an empty folder
+            kernel.bind(place, target)
+
+
+def _layered(place: str, target: str, folder: str, name: str) -> None:
+    """A layer over a place, in the pod's folder; where that file system cannot hold one (in a container, say), in memory."""
+    try:
+        _overlay(place, target, f"{folder}/{name}")
+    except OSError:
+        memory = f"{folder}/memory-{name}"
+        os.makedirs(memory, exist_ok=True)
+        kernel.mount("tmpfs", memory, "tmpfs", kernel.NODEV, "mode=755")
+        try:
+            _overlay(place, target, memory)
+        except OSError:
+            kernel.unmount(memory)
+            raise
 
 
 def _overlay(lower: str, target: str, layer: str) -> None:
