@@ -13,6 +13,7 @@ from django.utils import translation
 from jobs.choices import JobPhase
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import timeline
+from jobs.pages.podgrid import is_large, overview
 
 TEMPLATES = {
     "age": "jobs/age.html",
@@ -21,17 +22,22 @@ TEMPLATES = {
     "timeline": "jobs/timeline.html",
     "conditions": "jobs/all_conditions.html",
 }
+LARGE = {"grid": "jobs/grid.html"}
+"""What is drawn of a large job alone: the marks of a small one follow its pods one by one."""
 
 
 def rendered(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], group: PodGroup | None) -> list[dict[str, Any]]:
     """Each part as `{"uid": its name, "html": {language: text}}`. Equal facts give equal text, whatever the time is."""
-    found: list[dict[str, Any]] = [{"uid": name, "html": {}} for name in TEMPLATES]
+    tasks = list(job.tasks.all())
+    templates = TEMPLATES | (LARGE if is_large(tasks) else {})
+    rows = overview(tasks) if is_large(tasks) else []
+    found: list[dict[str, Any]] = [{"uid": name, "html": {}} for name in templates]
     for code, _name in settings.LANGUAGES:
         with translation.override(code):
             drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)))
-            context = {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job)}
+            context = {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job), "grid": rows}
             for part in found:
-                part["html"][code] = render_to_string(TEMPLATES[part["uid"]], context)
+                part["html"][code] = render_to_string(templates[part["uid"]], context)
     return found
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
 
 from jobs.choices import PodPhase
 from jobs.models import Pod, Task
 
 ROOMY = 64
-MOST = 5000
-"""Cells of one task that a page draws; the rest is counted."""
+MOST = 2_000
+"""Pods of a job that are drawn one by one. Of larger jobs each mark stands for many pods of a task in the same state."""
+BLOCKS = 100
+"""Marks that one task of a large job is drawn with."""
+ORDER = (
+    PodPhase.FAILED, PodPhase.UNKNOWN, PodPhase.TERMINATING, PodPhase.SUCCEEDED, PodPhase.RUNNING, PodPhase.PENDING,
+)  # fmt: skip
+"""States of a large task's pods from left to right: what ended badly first, what has not begun last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +46,24 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Pods of one task that are in the same phase: how many, and how many marks they are drawn with."""
+
+    phase: PodPhase
+    pods: int
+    marks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One task."""
+    """One task: a cell a pod, or, of a large job, stretches of pods by state, `each` pods to a mark."""
 
     name: str
     replicas: int
     min_available: int
     cells: list[Cell]
-    hidden: int = 0
+    stretches: list[Stretch] = field(default_factory=list)
+    each: int = 1
 
     @property
     def is_roomy(self) -> bool:
@@ -53,7 +71,12 @@ class Row:
         return len(self.cells) <= ROOMY
 
 
-def grid(tasks: Sequence[Task], pods: Sequence[Pod]) -> list[Row]:
+def is_large(tasks: Iterable[Task]) -> bool:
+    """Whether a job has too many pods to draw each of them."""
+    return sum(max(task.replicas, sum(task.counts.values())) for task in tasks) > MOST
+
+
+def grid(tasks: Sequence[Task], pods: Iterable[Pod]) -> list[Row]:
     """A row a task; replicas without a pod are empty places. Pods come newest first within a place."""
     by_task: dict[str, dict[int, Pod]] = {}
     for pod in pods:
@@ -62,13 +85,22 @@ def grid(tasks: Sequence[Task], pods: Sequence[Pod]) -> list[Row]:
     for task in tasks:
         places = by_task.pop(task.name, {})
         width = max(task.replicas, max(places, default=-1) + 1)
-        cells = [Cell(i, places.get(i)) for i in range(min(width, MOST))]
-        rows.append(Row(task.name, task.replicas, task.min_available, cells, max(0, width - MOST)))
+        rows.append(Row(task.name, task.replicas, task.min_available, [Cell(i, places.get(i)) for i in range(min(width, MOST))]))
     for name, places in sorted(by_task.items()):  # pods of tasks that the job no longer has
         rows.append(Row(name, 0, 0, [Cell(index, pod) for index, pod in sorted(places.items())[:MOST]]))
     return rows
 
 
-def runs(pods: Sequence[Pod]) -> int:
-    """How often the job's pods were made."""
-    return len({pod.job_version for pod in pods})
+def overview(tasks: Iterable[Task]) -> list[Row]:
+    """The rows of a large job, by counts alone: as quick with a hundred thousand pods as with one."""
+    return [_counted(task) for task in tasks]
+
+
+def _counted(task: Task) -> Row:
+    counts: Counter[PodPhase] = Counter()
+    for phase, number in task.counts.items():
+        counts[PodPhase(phase) if phase in PodPhase.values else PodPhase.UNKNOWN] += number
+    counts[PodPhase.PENDING] += max(0, task.replicas - sum(task.counts.values()))
+    each = max(1, ceil(sum(counts.values()) / BLOCKS))
+    found = [Stretch(phase, counts[phase], ceil(counts[phase] / each)) for phase in ORDER if counts[phase]]
+    return Row(task.name, task.replicas, task.min_available, [], found, each)

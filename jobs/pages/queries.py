@@ -210,7 +210,11 @@ class JobDetail:
 
     job: Job
     tasks: list[Task]
-    pods: list[Pod]
+    pods: QuerySet[Pod]
+    """By task, index, and the newest first within a place; not read yet."""
+    pods_total: int
+    runs: int
+    """How often the job's pods were made."""
     changes: list[PhaseChange]
     events: list[Event]
     group: PodGroup | None
@@ -233,12 +237,15 @@ def events_of(uid: str) -> QuerySet[Event]:
 def detail(job: Job, narrow: Callable[[Any, QuerySet[Any]], QuerySet[Any]], user: Any) -> JobDetail:
     """Everything about one job; `narrow(user, queryset)` is the policy's view of rows."""
     groups = list(narrow(user, PodGroup.objects.filter(job_uid=job.uid)).order_by("-created_at")[:1])
-    pods = list(narrow(user, Pod.objects.filter(job_uid=job.uid)).only(*POD_FIELDS).order_by("task", "index", "-created_at"))
+    pods = narrow(user, Pod.objects.filter(job_uid=job.uid))
+    told = pods.aggregate(total=Count("pk"), runs=Count("job_version", distinct=True))
     events = narrow(user, events_of(job.uid))
     return JobDetail(
         job=job,
         tasks=list(job.tasks.all()),
-        pods=pods,
+        pods=pods.only(*POD_FIELDS).order_by("task", "index", "-created_at"),
+        pods_total=told["total"],
+        runs=told["runs"],
         changes=list(PhaseChange.objects.filter(job_uid=job.uid)),
         events=list(events[:EVENT_LIMIT]),
         group=groups[0] if groups else None,

@@ -25,7 +25,8 @@ from jobs.models import Job
 from jobs.pages import export, parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
 from jobs.pages.facets import panels
-from jobs.pages.podgrid import grid, runs
+from jobs.pages.lives import lives
+from jobs.pages.podgrid import grid, is_large, overview
 
 TABS = ("overview", "pods", "logs", "events", "yaml")
 
@@ -108,13 +109,14 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         "tabs": TABS,
         "actions": offers(request.user, job),
         "present": present,
-        "runs": runs(shown.pods),
+        "runs": shown.runs,
         "is_over": parts.is_over(job),
     }
     if tab == "overview":
         context |= {
-            "timeline": timeline.build(job, shown.changes, shown.pods, present),
-            "grid": grid(shown.tasks, shown.pods),
+            "timeline": timeline.build(job, shown.changes, lives(shown.pods), present),
+            "is_large": is_large(shown.tasks),
+            "grid": overview(shown.tasks) if is_large(shown.tasks) else grid(shown.tasks, shown.pods),
             "why": verdict.panel(job),
             "plugins": in_force(job),
         }

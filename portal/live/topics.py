@@ -29,6 +29,10 @@ from queues.rows import queue_row
 LONGEST = 100
 """Characters of a topic's name, and of a row's."""
 SNAPSHOT_PODS = 200
+KNOWN_PODS = 2_000
+"""Pods of a job whose events are listened to from the start, the newest; of others from their first change on."""
+LARGE_INTERVAL = 2.0
+"""Seconds between two messages about a job with more pods than that: each looks at all of them."""
 CHUNK = 500
 
 
@@ -95,7 +99,7 @@ class JobTopic(Topic):
         """All about the job; of its pods those that are named, else those that changed last."""
         named = set(uids or ()) - {self.uid}
         pods = Pod.objects.filter(job_uid=self.uid)
-        self._parts |= set(pods.values_list("uid", flat=True))
+        self._parts |= set(pods.order_by("-resource_version").values_list("uid", flat=True)[:KNOWN_PODS])
         found = _named(pods, named) if named else pods.order_by("-resource_version")[:SNAPSHOT_PODS]
         return self._load(user, found)
 
@@ -106,10 +110,12 @@ class JobTopic(Topic):
         groups = list(PodGroup.objects.filter(job_uid=self.uid).order_by("-created_at"))
         self._parts.update(group.uid for group in groups)
         changes = list(PhaseChange.objects.filter(job_uid=self.uid))
-        drawn = parts.rendered(job, changes, lives(self.uid), groups[0] if groups else None)
+        drawn = parts.rendered(job, changes, lives(Pod.objects.filter(job_uid=self.uid)), groups[0] if groups else None)
+        total = Pod.objects.filter(job_uid=self.uid).count()
+        self.interval = Topic.interval if total <= KNOWN_PODS else LARGE_INTERVAL
         extras = {
             "pods": [pod_row(pod) for pod in pods],
-            "pods_total": Pod.objects.filter(job_uid=self.uid).count(),
+            "pods_total": total,
             "events": [event_row(event) for event in events_of(self.uid)[:EVENT_LIMIT]],
             "why": [{"uid": self.uid, "html": verdict.html(job)}],
             "parts": [*drawn, evictions.part(user, self.uid)],

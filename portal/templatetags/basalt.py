@@ -16,10 +16,11 @@ from django.utils.formats import localize
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from cluster import display, runtime
 from cluster.access import policy
-from jobs.pages.podgrid import Cell, Row
+from jobs.pages.podgrid import Cell, Row, Stretch
 from portal import figures, states, words
 from queues.colours import categories
 from queues.models import Queue
@@ -228,9 +229,28 @@ def stamp(text: str | None) -> SafeString:
 def pod_cells(row: Row) -> SafeString:
     """The cells of one task: with the node's name while there are few, small marks when there are many."""
     parts = [_roomy(cell) if row.is_roomy else _small(cell) for cell in row.cells]
-    more = format_html('<span class="ink3">+{}</span>', display.number(row.hidden)) if row.hidden else ""
     kind = "cells" if row.is_roomy else "cells many"
-    return format_html('<div class="{}" data-task="{}">{}{}</div>', kind, row.name, SafeString("".join(parts)), more)
+    return format_html('<div class="{}" data-task="{}">{}</div>', kind, row.name, SafeString("".join(parts)))
+
+
+@register.simple_tag
+def pod_stretches(row: Row) -> SafeString:
+    """A task of a large job: marks by state, each for many pods, and how many pods are in which state."""
+    marks = "".join(_stretch(stretch) for stretch in row.stretches)
+    said = " · ".join(f"{display.number(s.pods)} {s.phase.label}" for s in row.stretches)
+    each = ngettext("one mark a pod", "one mark for %(n)s pods", row.each) % {"n": display.number(row.each)}
+    return format_html(
+        '<div><div class="cells many" aria-hidden="true">{}</div><small class="ink3">{} ({})</small></div>',
+        SafeString(marks),
+        said,
+        each,
+    )
+
+
+def _stretch(stretch: Stretch) -> str:
+    number, word = display.number(stretch.pods), stretch.phase.label
+    one = format_html('<i data-st="{}" title="{} {}"></i>', stretch.phase.mark, number, word)
+    return one * stretch.marks
 
 
 def _roomy(cell: Cell) -> str:
