@@ -16,6 +16,11 @@ def without_keys(obj: Obj) -> Obj:
     return obj if spec is obj.get("spec") else {**without_copy(obj), "spec": spec}
 
 
+def as_read(obj: Obj) -> Obj:
+    """The same, less what only a server reads of it: as rows keep a manifest for people."""
+    return without_keys({**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}})
+
+
 def _hide(value: Any) -> Any:
     """The value with keys hidden wherever a mapping of plugins stands in it, short of pods; itself when there are none."""
     if isinstance(value, list):

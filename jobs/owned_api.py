@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import runtime
+from cluster.disclosure import shown
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
@@ -58,7 +59,7 @@ class OwnedViewSet(ObjectViewSet):
         with about(document):
             if is_dry_run(request):
                 obj = operations.submit_kind(runtime.current(), self.kind, document.obj, owner=owner, dry_run=True)
-                return Response({"dryRun": True, "manifest": obj})
+                return Response({"dryRun": True, "manifest": shown(obj)})
             return once(request, lambda: self._create(document.obj, owner))
 
     def _create(self, manifest: Body, owner: str) -> Response:
@@ -74,7 +75,7 @@ class OwnedViewSet(ObjectViewSet):
         with about(document):
             obj = owned.change(self.kind, row.namespace, row.name, row.uid, document.obj, type(self).project, dry_run=dry_run)
         if dry_run:
-            return Response({"dryRun": True, "manifest": obj})
+            return Response({"dryRun": True, "manifest": shown(obj)})
         return Response(self.full(self.find(uid=row.uid)))
 
     @extend_schema(responses={202: OpenApiTypes.OBJECT})

@@ -20,7 +20,7 @@ from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
 from jobs import held, history, keys
 from jobs.choices import GroupPhase, JobPhase, PodPhase
-from jobs.disclosure import without_keys
+from jobs.disclosure import as_read
 from jobs.models import Job, Pod, PodGroup, Task
 from queues.projection import count_groups
 
@@ -59,7 +59,7 @@ def job(obj: Obj, deleted: bool = False) -> Job:
         gpus=ceil(objects.gpu_count(asked)),
         gpu_model=_model(spec),
         labels=dict(objects.labels(obj)),
-        manifest=without_keys(_without_managed_fields(obj)),
+        manifest=as_read(obj),
         made_by=(objects.owner(obj) or {}).get("uid", ""),
     )
 
@@ -79,10 +79,6 @@ def _model(spec: Obj) -> str:
         if model := (task["template"]["spec"].get("nodeSelector") or {}).get(objects.GPU_PRODUCT_LABEL):
             return str(model)[:80]
     return ""
-
-
-def _without_managed_fields(obj: Obj) -> Obj:
-    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
 
 
 def tasks(row: Job) -> list[Task]:

@@ -8,7 +8,7 @@ from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, instant, notify, writing
 from jobs import keys
 from jobs.cron.models import CronJob
-from jobs.flows.projection import without_managed_fields
+from jobs.disclosure import as_read
 
 
 def cron(obj: Obj, deleted: bool = False) -> CronJob:
@@ -25,7 +25,7 @@ def cron(obj: Obj, deleted: bool = False) -> CronJob:
         active=len(status.get("active") or ()),
         last_schedule_at=instant(status.get("lastScheduleTime")),
         last_success_at=instant(status.get("lastSuccessfulTime")),
-        manifest=without_managed_fields(obj),
+        manifest=as_read(obj),
     )
 
 

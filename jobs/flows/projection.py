@@ -7,6 +7,7 @@ from cluster.kinds import JOB_FLOW, JOB_TEMPLATE
 from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
 from jobs import keys
+from jobs.disclosure import as_read
 from jobs.flows.choices import FlowState
 from jobs.flows.models import JobFlow, JobTemplate
 from jobs.flows.parts import parts_of
@@ -26,7 +27,7 @@ def flow(obj: Obj, deleted: bool = False) -> JobFlow:
         completed=states.count("Completed"),
         running=sum(state in ("Running", "Restarting", "Completing") for state in states),
         failed=sum(state in BROKEN for state in states),
-        manifest=without_managed_fields(obj),
+        manifest=as_read(obj),
     )
 
 
@@ -42,13 +43,8 @@ def template(obj: Obj, deleted: bool = False) -> JobTemplate:
         tasks=len(tasks),
         replicas=sum(int(task.get("replicas") or 0) for task in tasks),
         jobs=list((obj.get("status") or {}).get("jobDependsOnList") or []),
-        manifest=without_managed_fields(obj),
+        manifest=as_read(obj),
     )
-
-
-def without_managed_fields(obj: Obj) -> Obj:
-    """An object as people read it."""
-    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
 
 
 def project_flows(batch: Batch) -> None:

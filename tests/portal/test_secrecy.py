@@ -16,7 +16,8 @@ from cluster.disclosure import HIDDEN, LAST_APPLIED, shown
 from cluster.kinds import CRON_JOB, EVENT, JOB, JOB_FLOW, JOB_TEMPLATE, POD, SECRET
 from cluster.models import StoredObject
 from cluster.projection import Batch
-from jobs.models import Job
+from jobs.keys import OWNER
+from jobs.models import Job, Pod
 from jobs.plugins.ssh import new_keys
 from portal.live import topics
 from portal.mirror import PROJECTIONS
@@ -88,7 +89,7 @@ def assert_clean(where, text, needles):
 
 def test_no_route_shows_a_key(world, needles, root, caplog):
     """Every address that can be read, by name and by uid, as its owner and as an administrator."""
-    Job.objects.exclude(name="train").delete()  # `address` speaks of the only job
+    _leave_one_of_each(world)
     known = dict(_named(get_resolver()))
     names = [entry.removeprefix("GET:") for text in TABLE.values() for entry in text.split()]
     read = 0
@@ -99,6 +100,19 @@ def test_no_route_shows_a_key(world, needles, root, caplog):
             read += answer.status_code == 200
     assert read > 20
     assert_clean("the log", caplog.text, needles)
+
+
+def _leave_one_of_each(world):
+    """`address` speaks of the only job, pod, template, flow and cron job there is, named `train`."""
+    Job.objects.exclude(name="train").delete()
+    Pod.objects.exclude(name="train-w-0").delete()
+    owned = {"namespace": "default", "annotations": {OWNER: "owner"}}
+    given = job(plugins={"ssh": [f"--ssh-private-key={PRIVATE}"]})["spec"]
+    cron = {"schedule": "0 0 * * *", "jobTemplate": {"spec": given}}
+    flow = {"flows": [{"name": "train"}]}
+    for kind, spec in ((JOB_TEMPLATE, given), (CRON_JOB, cron), (JOB_FLOW, flow)):
+        world.cluster.create(kind, {"metadata": {"name": "train", **owned}, "spec": spec})
+        PROJECTIONS[kind].project(Batch(world.cluster.list(kind).items))
 
 
 def _content(answer):
