@@ -14,7 +14,7 @@ from cluster import objects
 from cluster.events import Level, event_about
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
-from scheduler.framework.explain import Verdict
+from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.roster import Roster
@@ -23,8 +23,6 @@ from scheduler.wording import describe
 
 COMPONENT = "basalt-scheduler"
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
-QUIET = 10.0
-"""Seconds for which a verdict whose numbers alone moved is not said again."""
 _READY = "tasks in gang are ready to be scheduled"
 _WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 _SCHEDULED = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskStatus.FAILED)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING
 
 from scheduler.eviction import starving
 from scheduler.eviction.search import Plan, Search, Terms, fits, give_back
+from scheduler.framework.explain import QUIET
 from scheduler.framework.statement import Statement
 from scheduler.model.jobs import NO_NODE, JobInfo, TaskClass, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session
+
+
+MANY = 256
+"""Counts that are kept."""
 
 
 class Taker:
@@ -64,9 +70,21 @@ class Taker:
         return held + left < job.min_available and not self._ssn.job_pipelined(job)
 
     def spared(self, task: TaskInfo) -> Counter[str]:
-        """For a task that found no place: how many pods each rule spares. Empty when it may not make others give way."""
-        search = self._searches.get(task.cls)
-        return search.spared(task) if search is not None else Counter()
+        """For a task that found no place: how many pods each rule spares. Empty when it may not make others give way.
+
+        Of jobs that wait in vain cycle after cycle they are counted anew only when they may be said anew.
+        """
+        search, kept = self._searches.get(task.cls), self._ssn.memo.setdefault("spared", {})
+        if search is None:
+            return Counter()
+        alike = (self._terms.action, self._job.queue, self._job.priority, task.cls)
+        at, counts = kept.get(alike, (-inf, Counter()))
+        if not at <= self._ssn.now < at + QUIET:
+            if len(kept) > MANY:
+                kept.clear()
+            at, counts = kept[alike] = (self._ssn.now, search.spared(task))
+        found: Counter[str] = counts
+        return found
 
     def place(self, statement: Statement, task: TaskInfo) -> bool:
         """Pipeline one task, evicting whom that takes."""

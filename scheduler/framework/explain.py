@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+QUIET = 10.0
+"""Seconds for which a verdict whose numbers alone moved is not said again."""
+
 
 class Stage(StrEnum):
     """Where on its way a job is held."""
