@@ -101,10 +101,8 @@ class Extender:
         """Answers to some calls, as far as they can be read."""
         answers = self._post(verb, bodies)
         found = [None if isinstance(answer, OSError) else _read(answer) for answer in answers]
-        for answer, read in zip(answers, found, strict=True):
-            if read is None and not isinstance(answer, OSError):
-                logger.warning("extender %s: its answer is no JSON object", self._config.url(verb))
-                break
+        if not any(isinstance(answer, OSError) for answer in answers):
+            self._say(verb, "its answer is no JSON object" if None in found else "")
         return found
 
     def _post(self, verb: str, bodies: Sequence[Any]) -> list[Answer]:
@@ -116,9 +114,18 @@ class Extender:
         answers = self._ssn.post(self._config.url(verb), texts, self._config.timeout)
         troubles = [answer for answer in answers if isinstance(answer, OSError)]
         if troubles:
-            logger.warning("extender %s: %s", self._config.url(verb), troubles[0])
+            self._say(verb, str(troubles[0]))
         self._gone = next((trouble for trouble in troubles if not isinstance(trouble, Refusal)), None)
         return answers
+
+    def _say(self, verb: str, trouble: str) -> None:
+        """Log trouble when it begins, and that it is over; not each time in between."""
+        told: dict[str, str] = self._ssn.memo.setdefault(self.name, {})
+        before, told[verb] = told.get(verb, ""), trouble
+        if trouble and not before:
+            logger.warning("extender %s: %s", self._config.url(verb), trouble)
+        elif before and not trouble:
+            logger.info("extender %s: it answers again", self._config.url(verb))
 
     def _greet(self) -> bool:
         ssn, wire = self._ssn, self._wire
@@ -136,7 +143,10 @@ class Extender:
     def _tells(self, verb: str, body: Any) -> bool:
         """Post what is only told; whether it was heard. What it answers does not matter."""
         (answer,) = self._post(verb, [body])
-        return not isinstance(answer, OSError)
+        heard = not isinstance(answer, OSError)
+        if heard:
+            self._say(verb, "")
+        return heard
 
     def _concerns(self, task: TaskInfo) -> bool:
         found = self._concerned.get(task.cls)

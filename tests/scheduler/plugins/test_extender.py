@@ -285,6 +285,19 @@ def test_one_that_is_not_there_refuses_or_is_ignored() -> None:
         assert cycle(configuration(where, "predicate", ignorable=True), NODES, gang("g", 1, cpu=1)).bound == {"g-w-0": "n0"}
 
 
+def test_trouble_is_said_when_it_begins_and_when_it_ends(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    answers = iter([500, 500, {}])
+    server.answers["onSessionOpen"] = lambda asked: next(answers)
+    server.answers["onSessionClose"] = b"no json"
+    cycle(configuration(server, "onSessionOpen", "onSessionClose", ignorable=True), NODES, times=3)
+    said = [record.message.partition("onSessionOpen: ")[2] for record in caplog.records if "onSessionOpen" in record.message]
+    assert said == ["/ext/onSessionOpen answered 500", "it answers again"]
+    assert [record.message.rpartition(": ")[2] for record in caplog.records if "onSessionClose" in record.message] == [
+        "its answer is no JSON object"
+    ]
+
+
 def test_where_nobody_may_be_asked_it_is_as_if_it_were_not_there() -> None:
     world = World(NODES, gang("g", 1, cpu=1), conf=configuration("http://127.0.0.1:1", *VERBS)).cycle()
     assert world.bound == {"g-w-0": "n0"}
