@@ -20,6 +20,12 @@ from celpy.evaluation import CELEvalError
 from cluster.quantities import parse_quantity
 
 _LONGEST = 10 * 1024
+_MOST_ANSWERS = 100_000
+_MAP = r"""device\s*\.\s*(?:attributes|capacity)\s*\[\s*(?:"[^"\\]*"|'[^'\\]*')\s*\]"""
+_NAMED = re.compile(
+    rf"""(?:"([^"\\]*)"|'([^'\\]*)')\s+in\s+{_MAP}(?!\s*[.\[])|{_MAP}\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)\b(?!\s*\()"""
+)
+_DRIVER = re.compile(r"device\s*\.\s*driver\b")
 _SEMVER = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 
 Attributes = Mapping[str, Any]
@@ -96,10 +102,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class Selector:
-    """One compiled expression."""
+    """One compiled expression. It is asked once about all devices that are alike in what it looks at."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._names = _looks_at(text)
+        self._answers: dict[Any, bool] = {}
         environment = celpy.Environment()
         try:
             self._program = environment.program(environment.compile(text), functions=_FUNCTIONS)
@@ -107,12 +115,43 @@ class Selector:
             where = f"line {error.line}, column {error.column}" if isinstance(error, CELParseError) else str(error)
             raise ValueError(f"is no CEL expression ({where})") from None
 
+    def fits(self, driver: str, attributes: Attributes, capacity: Mapping[str, Decimal]) -> bool:
+        """Whether a device fits; names without a domain are the driver's own."""
+        key = driver, self._seen(attributes), self._seen(capacity)
+        found = self._answers.get(key)
+        if found is None:
+            if len(self._answers) >= _MOST_ANSWERS:
+                self._answers.clear()
+            found = self._answers[key] = self.matches(device_value(driver, attributes, capacity))
+        return found
+
+    def _seen(self, named: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """What of a device the expression looks at."""
+        names = self._names
+        return tuple(
+            (name, repr(value) if isinstance(value, list) else (type(value), value))
+            for name, value in named.items()
+            if names is None or name.rpartition("/")[2] in names
+        )
+
     def matches(self, device: Any) -> bool:
         """Whether a device (from `device_value`) fits; one that the expression cannot be asked of does not."""
         try:
             return _is_true(self._program.evaluate({"device": device}))
         except (CELEvalError, ArithmeticError, TypeError, ValueError, KeyError, AttributeError):
             return False
+
+
+def _looks_at(text: str) -> frozenset[str] | None:
+    """The names of attributes and capacities that an expression can depend on; None: it may be any."""
+    names = set[str]()
+
+    def note(match: re.Match[str]) -> str:
+        names.update(name for name in match.groups() if name)
+        return " "
+
+    rest = _DRIVER.sub(" ", _NAMED.sub(note, text))
+    return None if "device" in rest else frozenset(names)
 
 
 def _is_true(value: Any) -> bool:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from cluster import objects
-from cluster.device_selectors import Version, compile_selector, device_value
+from cluster.device_selectors import Version, compile_selector
 from cluster.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
 from cluster.port import Obj
 from cluster.quantities import parse_quantity
@@ -35,17 +35,14 @@ class Device:
     taints: tuple[Mapping[str, Any], ...] = ()
     node: str = ""
     terms: tuple[Mapping[str, Any], ...] = ()
-    _value: Any = field(default=None, repr=False)
     _answers: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def fits(self, selector: str) -> bool:
         """Whether it meets a CEL expression; one that does not compile fits nothing."""
         found = self._answers.get(selector)
         if found is None:
-            if self._value is None:
-                self._value = device_value(self.key[0], self.attributes, self.capacity)
             try:
-                found = compile_selector(selector).matches(self._value)
+                found = compile_selector(selector).fits(self.key[0], self.attributes, self.capacity)
             except ValueError:
                 found = False
             self._answers[selector] = found

@@ -38,11 +38,18 @@ class Places:
     storage: Storage
     columns: Columns
     _masks: dict[str, Mask] = field(default_factory=dict)
+    _reached: dict[str, tuple[Obj, Mask]] = field(default_factory=dict)
 
     # -- bound claims ----------------------------------------------------------------------------------------------------
 
     def reached(self, volume: Obj) -> Mask:
         """`[rows]`: the nodes from which a volume can be reached, by its node affinity."""
+        found = self._reached.get(objects.name(volume))
+        if found is None or found[0] is not volume:
+            found = self._reached[objects.name(volume)] = volume, self._reaches(volume)
+        return found[1]
+
+    def _reaches(self, volume: Obj) -> Mask:
         required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")
         if required is None:
             return self._everywhere()
@@ -124,10 +131,8 @@ class Places:
             if would_do(volume, claim, key) and storage.owner_of(objects.name(volume)) in ("", key)
             and (not named or named == objects.name(volume))
         ]  # fmt: skip
-        reserved = [volume for volume in fitting if (volume["spec"].get("claimRef"))]
-        return [
-            (objects.name(volume), self.reached(volume)) for volume in [*reserved, *[v for v in fitting if v not in reserved]]
-        ]
+        fitting.sort(key=lambda volume: not volume["spec"].get("claimRef"))
+        return [(objects.name(volume), self.reached(volume)) for volume in fitting]
 
     def _provision(self, key: str, claim: Obj) -> tuple[Mask, Mask]:
         """`[rows]`: where a volume can be made for the claim, and where there is only too little room left for it."""
@@ -215,7 +220,7 @@ class _Want:
     def __post_init__(self) -> None:
         self.any_offer = np.zeros(len(self.made), np.bool_)
         for _, mask in self.offers:
-            self.any_offer = self.any_offer | mask
+            self.any_offer |= mask
 
     def first(self, row: int, taken: set[str]) -> str | None:
         """The first volume that is to be had on a row."""
