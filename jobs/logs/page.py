@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils import timezone
 
 from cluster import runtime
-from cluster.logs.records import Record
+from cluster.logs.records import Record, seconds
 from jobs.logs import sources
 from jobs.logs.api import may_read_job
 from jobs.logs.asked import Asked
@@ -26,9 +28,9 @@ _MOST_OFFERED = 500
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A line of the page as it is served."""
+    """A line of the page as it is served; `time` in the reader's zone."""
 
-    at: str
+    time: str
     pod: str
     container: str
     colour: int
@@ -85,4 +87,5 @@ def _lines(job: Job, pods: list[Pod], asked: Asked) -> list[Shown]:
 
 def _shown(record: Record, pod: str, container: str, number: int) -> Shown:
     colour = number % COLOURS + 1
-    return Shown(record.at, pod, container, colour, record.stream == "e", not record.full, record.shown())
+    at = timezone.localtime(datetime.fromtimestamp(seconds(record.at), UTC))
+    return Shown(at.strftime("%H:%M:%S.%f")[:-3], pod, container, colour, record.stream == "e", not record.full, record.shown())

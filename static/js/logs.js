@@ -27,7 +27,7 @@ function drawLine(line) {
   row.className = `lg-l c${(line.source % COLOURS) + 1}${line.error ? " e" : ""}${line.piece ? " p" : ""}`;
   const source = sources.get(line.source);
   const time = document.createElement("time");
-  time.textContent = line.at.slice(11, 23);
+  time.textContent = timeWords(line.at);
   time.dateTime = line.at;
   const pod = document.createElement("b");
   pod.textContent = source.pod;
@@ -36,6 +36,13 @@ function drawLine(line) {
   drawText(text, line.text.length > LONGEST ? `${line.text.slice(0, LONGEST)} …` : line.text);
   row.append(time, pod, text);
   return row;
+}
+
+/** An instant in the reader's zone, to the millisecond. */
+function timeWords(at) {
+  const local = new Date(at);
+  const two = (value) => String(value).padStart(2, "0");
+  return `${two(local.getHours())}:${two(local.getMinutes())}:${two(local.getSeconds())}.${at.slice(20, 23)}`;
 }
 
 function drawText(element, text) {
