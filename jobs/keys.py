@@ -49,6 +49,9 @@ OWNER = "basalt.dev/owner"
 PLUGIN = "plugin-"
 """In a job's `status.controlledResources`: before the name of each plugin that has prepared the job, as Volcano writes it."""
 
+FORWARDING = "volcano.sh/job-forwarding"
+"""`true` on a job, and on its pods, whose queue reaches into other clusters (`spec.extendClusters`)."""
+
 LAST_COMMAND = "basalt.dev/command"
 """In a job's `status.controlledResources`: uid of the last Command that was carried out, written together with its effect."""
 

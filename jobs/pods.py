@@ -77,6 +77,8 @@ def _labels(job: Obj, task: Obj, index: int) -> dict[str, str]:
     if partition := partition_of(task, index):
         labels[keys.PARTITION_ID] = partition
     given = objects.labels(job)
+    if is_forwarded(job):
+        labels[keys.FORWARDING] = "true"
     return labels | {key: given[key] for key in _FROM_LABELS if key in given}
 
 
@@ -94,7 +96,14 @@ def _annotations(job: Obj, task: Obj, index: int) -> dict[str, str]:
     }
     if task.get("topologyPolicy"):
         annotations[keys.NUMA_POLICY] = task["topologyPolicy"]
+    if is_forwarded(job):
+        annotations[keys.FORWARDING] = "true"
     return annotations | inherited(objects.annotations(job))
+
+
+def is_forwarded(job: Obj) -> bool:
+    """Whether the job may be run by other clusters too."""
+    return objects.annotations(job).get(keys.FORWARDING) == "true"
 
 
 def inherited(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cluster import objects
-from cluster.errors import AlreadyExists, NotFound
-from cluster.kinds import CLAIM, POD_GROUP, QUEUE
+from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, TooManyRequests, Unavailable
+from cluster.kinds import CLAIM, JOB, POD_GROUP, QUEUE
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import plugins as hooks
@@ -15,7 +15,7 @@ from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.held import HELD, VOLUMES, said
 from jobs.lifecycle import Phase, advance
 from jobs.plugins import Plugin, plugins_of
-from jobs.pods import build_pod, claim_name
+from jobs.pods import build_pod, claim_name, is_forwarded
 from jobs.roles import PodTable, is_marked, released, tasks_of
 
 CLAIM_SECONDS = 5.0
@@ -24,9 +24,8 @@ CLAIM_SECONDS = 5.0
 
 def sync(this: Pass) -> float | None:
     """Bring PodGroup and pods nearer to the spec, and the status to what is there; when to look again."""
-    job, phase = this.job, statuses.job_phase(this.job)
-    if this.context.informer.get(QUEUE, f"/{job['spec']['queue']}") is None:
-        raise NotFound(f"queue {job['spec']['queue']!r} does not exist any more")
+    phase = statuses.job_phase(this.job)
+    _mark_forwarded(this)
     plugins = plugins_of(this.job)
     if phase is not Phase.PENDING:
         hooks.keep_up(this, plugins)
@@ -34,7 +33,7 @@ def sync(this: Pass) -> float | None:
         _conclude(this, [], this.pods)
         return CLAIM_SECONDS
     table = PodTable.of(this.pods)
-    free = released(job, table)
+    free = released(this.job, table)
     group = _keep_group(this, free)
     admitted = ((group.get("status") or {}).get("phase") or "Pending") != "Pending"
     if not admitted:
@@ -56,6 +55,7 @@ def _is_prepared(this: Pass, plugins: list[Plugin]) -> bool:
         raise
     for position, volume in enumerate(this.job["spec"].get("volumes") or ()):
         name = claim_name(this.job, position)
+        this.notes[keys.MADE_CLAIM + name] = name
         try:
             this.context.cluster.get(CLAIM, name, objects.namespace(this.job))
         except NotFound:
@@ -64,6 +64,7 @@ def _is_prepared(this: Pass, plugins: list[Plugin]) -> bool:
             else:
                 this.events.warning(this.job, "PVCError", f"there is no claim {name!r}: the job waits for it")
                 this.notes[HELD] = said(VOLUMES, CLAIM.kind, name)
+                this.notes[keys.MADE_CLAIM + name] = None
                 complete = False
     return complete
 
@@ -79,11 +80,40 @@ def _make_claim(this: Pass, name: str, spec: Obj) -> None:
         },
         "spec": spec,
     }
-    this.context.cluster.create(CLAIM, claim, field_manager=FIELD_MANAGER)
+    try:
+        this.context.cluster.create(CLAIM, claim, field_manager=FIELD_MANAGER)
+    except AlreadyExists:
+        pass
+    except ApiError as error:
+        this.events.warning(this.job, "PVCError", f"claim {name!r} could not be made: {error.message}")
+        raise
+
+
+def _mark_forwarded(this: Pass) -> None:
+    """Say on the job that its queue reaches into other clusters. Raises NotFound when there is no such queue any more."""
+    name = this.job["spec"]["queue"]
+    queue = this.context.informer.get(QUEUE, f"/{name}")
+    if queue is None:
+        raise NotFound(f"queue {name!r} does not exist any more")
+    if (queue.get("spec") or {}).get("extendClusters") and not is_forwarded(this.job):
+        meta = this.job["metadata"]
+        mark = {"metadata": {"uid": meta["uid"], "annotations": {keys.FORWARDING: "true"}}}
+        this.job = this.context.cluster.patch(JOB, meta["name"], meta["namespace"], mark, field_manager=FIELD_MANAGER)
+        this.context.informer.observe(JOB, this.job)
 
 
 def _keep_group(this: Pass, free: list[Obj]) -> Obj:
-    """The job's PodGroup, made or brought up to date."""
+    """The job's PodGroup, made or brought up to date; a refusal is told on the job."""
+    try:
+        return _kept_group(this, free)
+    except (Conflict, Unavailable, TooManyRequests):
+        raise
+    except ApiError as error:
+        this.events.warning(this.job, "PodGroupError", f"the PodGroup could not be kept: {error.message}")
+        raise
+
+
+def _kept_group(this: Pass, free: list[Obj]) -> Obj:
     cluster, informer, group = this.context.cluster, this.context.informer, this.group
     if group is None:
         wanted = build_group(this.job, free, this.priority)
