@@ -91,9 +91,10 @@ class Dispatcher:
                     for key in dict.fromkeys(roster.all()):
                         self._queue.add(key)
                     synced = now
-                if now - ticked > TICK_SECONDS and (lost := self._queue.reap()):
-                    log.warning("%d keys of workers that are gone are wanted again", lost)
+                if now - ticked > TICK_SECONDS:
                     ticked = now
+                    if lost := self._queue.reap():
+                        log.warning("%d keys of workers that are gone are wanted again", lost)
                 self._wake()
                 stop.wait(COALESCE_SECONDS)
         finally:
