@@ -38,7 +38,10 @@ def of_session(ssn: Session) -> Population:
 
 
 class Population:
-    """Counts of pods by kind and node, as Kubernetes lists them: reserved pods included, those evicted just now not."""
+    """Counts of pods by kind and node, as Kubernetes lists them: reserved pods included, those evicted just now not.
+
+    They are counted when somebody asks or something moves for the first time: a session in which nothing does costs nothing.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self.session = ssn.uid
@@ -58,11 +61,15 @@ class Population:
         self._concerned: dict[PodKind, bool] = {}
         self._placed: dict[PodKind, Placed] = {}
         self._at: dict[str, tuple[PodKind, int, bool]] = {}
+        self._uncounted: Session | None = None
         if self._particular or selected:
-            self._count(ssn)
+            self._uncounted = ssn
             ssn.add_handlers(self._allocated, self._deallocated)
 
-    def _count(self, ssn: Session) -> None:
+    def _count(self) -> None:
+        ssn, self._uncounted = self._uncounted, None
+        if ssn is None:
+            return
         for row, tasks in enumerate(ssn.nodes.tasks):
             for task in tasks.values():
                 self._put(task, row)
@@ -74,6 +81,7 @@ class Population:
     @property
     def placed(self) -> list[Placed]:
         """All kinds that are on nodes, with their counts."""
+        self._count()
         return list(self._placed.values())
 
     def kind(self, task: TaskInfo) -> PodKind:
@@ -95,6 +103,7 @@ class Population:
         """Whether inter-pod affinity can matter to a task: its own terms, or those of a pod that is here or waits."""
         if not self._talk:
             return False
+        self._count()
         kind = self.kind(task)
         found = self._concerned.get(kind)
         if found is None:
@@ -126,10 +135,12 @@ class Population:
     # -- pods come and go ----------------------------------------------------------------------------------------------
 
     def _allocated(self, event: Event) -> None:
+        self._count()
         for task in event.tasks:
             self._put(task, task.node)
 
     def _deallocated(self, event: Event) -> None:
+        self._count()
         for task in event.tasks:
             found = self._at.pop(task.uid, None)
             if found is not None:
