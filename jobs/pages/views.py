@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -21,7 +22,7 @@ from jobs import operations, reasons, summary
 from jobs.choices import job_mark
 from jobs.logs import page as logs
 from jobs.made import in_force
-from jobs.models import Job
+from jobs.models import CronJob, Job, JobFlow
 from jobs.pages import export, parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
 from jobs.pages.facets import panels
@@ -111,6 +112,7 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         "present": present,
         "runs": shown.runs,
         "is_over": parts.is_over(job),
+        "maker": _maker(job),
     }
     if tab == "overview":
         context |= {
@@ -127,6 +129,14 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
     elif tab == "yaml":
         context["yaml"] = list(yamlview.lines(yamlview.dump(job.manifest)))
     return render(request, "jobs/detail.html", context)
+
+
+def _maker(job: Job) -> dict[str, str] | None:
+    """The flow or cron job that made a job, and where its page is."""
+    for model, view in ((JobFlow, "jobs:flow"), (CronJob, "jobs:cron")) if job.made_by else ():
+        if found := model.objects.filter(uid=job.made_by).only("name").first():
+            return {"name": found.name, "url": reverse(view, args=[job.made_by]), "kind": view.partition(":")[2]}
+    return None
 
 
 @require_safe

@@ -16,7 +16,7 @@ from cluster.objects import stamp
 from jobs import operations
 from jobs.controller import ControllerManager
 from jobs.flows.graph import GAP_X, WIDTH, State, draw, layers
-from jobs.models import CronJob, JobFlow, JobTemplate
+from jobs.models import CronJob, Job, JobFlow, JobTemplate
 from portal.live import topics
 from portal.mirror import Mirror
 from tests.jobs.cron.world import cron
@@ -208,6 +208,17 @@ def test_live_rows_and_parts_come_drawn_in_both_languages(world: World, diamond:
     made = CronJob.objects.get()
     assert "*/5 * * * *" in topics.make("crons").load(world.ada, {made.uid}).rows[made.uid]["html"]["en"]
     assert set(topics.make(f"cron:{made.uid}").load(world.ada, None).rows) == {"head", "times", "runs", "events"}
+
+
+def test_a_job_leads_to_what_made_it(world: World, diamond: JobFlow):
+    world.make(cron("0 0 1 1 *"))
+    made = CronJob.objects.get()
+    world.do("jobs:cron_action", made.uid, "trigger")
+    for job, page in (
+        (Job.objects.get(name="f-a"), ("flow", diamond.uid)),
+        (Job.objects.get(made_by=made.uid), ("cron", made.uid)),
+    ):
+        assert f'href="{reverse(f"jobs:{page[0]}", args=[page[1]])}"' in world.page("jobs:detail", job.uid)
 
 
 # --- the drawing --------------------------------------------------------------------------------------------------
