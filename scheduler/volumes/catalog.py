@@ -29,22 +29,28 @@ class Promise:
 
 
 class Storage:
-    """Objects about volumes by kind and key; `version` moves with each of them and with every promise."""
+    """Objects about volumes by kind and key.
+
+    `version` moves with each of them and with every promise, `volumes_version` with volumes alone.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Kind, dict[str, Obj]] = {kind: {} for kind in KINDS}
         self._by_class: dict[str, dict[str, Obj]] = {}
         self._sorted: dict[str, list[Obj]] = {}
         self._taken: dict[str, str] = {}
+        self._reserved: dict[str, dict[str, Obj]] = {}
         self.promises: dict[str, Promise] = {}
-        self.version = 0
+        self.version = self.volumes_version = 0
 
     def apply(self, kind: Kind, obj: Obj, gone: bool) -> None:
         """Take one object in. Raises ValueError for amounts that make no sense; it counts as gone then."""
         key = objects.key(obj) if kind.namespaced else objects.name(obj)
         old = self._found[kind].pop(key, None)
         self.version += 1
+        self.volumes_version += kind == VOLUME
         if kind == VOLUME and old is not None:
+            self._reserved.get(_owner(old), {}).pop(key, None)
             self._by_class[volume_class(old)].pop(key, None)
             self._sorted.pop(volume_class(old), None)
         if gone:
@@ -52,6 +58,8 @@ class Storage:
         if kind == VOLUME:
             capacity_of(obj)
             self._by_class.setdefault(volume_class(obj), {})[key] = obj
+            if owner := _owner(obj):
+                self._reserved.setdefault(owner, {})[key] = obj
             self._sorted.pop(volume_class(obj), None)
         elif kind == CLAIM:
             size_of(obj)
@@ -78,6 +86,11 @@ class Storage:
             members = self._by_class.get(storage_class, {}).values()
             found = self._sorted[storage_class] = sorted(members, key=lambda each: (capacity_of(each), objects.name(each)))
         return found
+
+    def reserved(self, claim: str) -> list[Obj]:
+        """The volumes that name a claim as theirs, smallest first."""
+        members = self._reserved.get(claim, {}).values()
+        return sorted(members, key=lambda each: (capacity_of(each), objects.name(each)))
 
     def is_delayed(self, claim: Obj) -> bool:
         """Whether the claim is bound only once a pod that uses it has a node."""
@@ -147,6 +160,12 @@ class Storage:
             return bool(objects.annotations(claim).get(SELECTED_NODE))
         volume = self.volume(choice.volume)
         return volume is None or bool((volume.get("spec") or {}).get("claimRef"))
+
+
+def _owner(volume: Obj) -> str:
+    """The claim that a volume names as its own; empty for none."""
+    owner = (volume.get("spec") or {}).get("claimRef")
+    return f"{owner.get('namespace')}/{owner.get('name')}" if owner else ""
 
 
 # -- reading objects -------------------------------------------------------------------------------------------------------

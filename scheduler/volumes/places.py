@@ -14,7 +14,17 @@ import numpy as np
 
 from cluster import objects
 from cluster.port import Obj
-from cluster.volumes import NO_PROVISIONER, SELECTED_NODE, capacity_of, claim_class, is_bound, size_of, would_do
+from cluster.volumes import (
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    capacity_of,
+    claim_class,
+    is_bound,
+    modes,
+    size_of,
+    volume_class,
+    would_do,
+)
 from scheduler.model.resources import Mask
 from scheduler.model.supply import VolumeChoice
 from scheduler.volumes.catalog import Storage
@@ -39,6 +49,8 @@ class Places:
     columns: Columns
     _masks: dict[str, Mask] = field(default_factory=dict)
     _reached: dict[str, tuple[Obj, Mask]] = field(default_factory=dict)
+    _alike: dict[str, list[Obj]] = field(default_factory=dict)
+    _free_at: int = -1
 
     # -- bound claims ----------------------------------------------------------------------------------------------------
 
@@ -123,16 +135,26 @@ class Places:
             return [(promise.choice.volume, self.reached(volume))] if volume is not None else []
         if objects.annotations(claim).get(SELECTED_NODE):
             return []
-        named = (claim.get("spec") or {}).get("volumeName")
-        storage = self.storage
-        fitting = [
-            volume
-            for volume in storage.volumes(claim_class(claim))
-            if would_do(volume, claim, key) and storage.owner_of(objects.name(volume)) in ("", key)
-            and (not named or named == objects.name(volume))
-        ]  # fmt: skip
-        fitting.sort(key=lambda volume: not volume["spec"].get("claimRef"))
-        return [(objects.name(volume), self.reached(volume)) for volume in fitting]
+        named, storage = (claim.get("spec") or {}).get("volumeName"), self.storage
+        mine = [volume for volume in storage.reserved(key) if volume_class(volume) == claim_class(claim)]
+        offers = [volume for volume in mine if would_do(volume, claim, key)]
+        offers += [volume for volume in self._free(claim) if storage.owner_of(objects.name(volume)) in ("", key)]
+        return [(name, self.reached(volume)) for volume in offers if (name := objects.name(volume)) and named in (None, "", name)]
+
+    def _free(self, claim: Obj) -> list[Obj]:
+        """The volumes of nobody that would do for a claim, and for all that ask alike, smallest first."""
+        if self._free_at != self.storage.volumes_version:
+            self._free_at = self.storage.volumes_version
+            self._alike.clear()
+        spec = claim.get("spec") or {}
+        alike = repr([claim_class(claim), size_of(claim), sorted(modes(spec)), spec.get("volumeMode"), spec.get("selector")])
+        found = self._alike.get(alike)
+        if found is None:
+            volumes = self.storage.volumes(claim_class(claim))
+            found = self._alike[alike] = [
+                volume for volume in volumes if not (volume.get("spec") or {}).get("claimRef") and would_do(volume, claim, "")
+            ]
+        return found
 
     def _provision(self, key: str, claim: Obj) -> tuple[Mask, Mask]:
         """`[rows]`: where a volume can be made for the claim, and where there is only too little room left for it."""

@@ -62,7 +62,7 @@ class Columns:
         self.names, self.labels, self.taints = list(nodes.names), list(nodes.labels), list(nodes.taints)
         self.topologies = Topologies(self.labels)
         self._objects = list(nodes.objects)
-        self._values: dict[tuple[str, bool], tuple[list[str], Ints]] = {}
+        self._values: dict[tuple[str, bool], tuple[dict[str, int], Ints]] = {}
         self._taint_sets: tuple[list[Taints], Ints] | None = None
         self._images: list[dict[str, int]] | None = None
 
@@ -87,18 +87,22 @@ class Columns:
         for expression in expressions:
             key = str(expression.get("key", ""))
             values, codes = self._coded(key, field)
+            if expression.get("operator") == "In":  # the only one that is asked of thousands of values
+                wanted = [values[value] for value in map(str, expression.get("values") or ()) if value in values]
+                fits &= codes == wanted[0] if len(wanted) == 1 else np.isin(codes, wanted)
+                continue
             answers = [matches_expressions([expression], {key: value}) for value in values]
             fits &= np.array([*answers, matches_expressions([expression], {})], dtype=np.bool_)[codes]
         return fits
 
-    def _coded(self, key: str, field: bool) -> tuple[list[str], Ints]:
-        """Distinct values of a label (or field) and, a row each, which of them it has; −1 for none."""
+    def _coded(self, key: str, field: bool) -> tuple[dict[str, int], Ints]:
+        """Distinct values of a label (or field) with their numbers and, a row each, which of them it has; −1 for none."""
         found = self._values.get((key, field))
         if found is None:
             sources: Sequence[Mapping[str, str]] = [{_NAME: name} for name in self.names] if field else self.labels
             numbers: dict[str, int] = {}
             codes = [numbers.setdefault(each[key], len(numbers)) if key in each else -1 for each in sources]
-            found = self._values[key, field] = (list(numbers), np.array(codes, dtype=np.int64))
+            found = self._values[key, field] = (numbers, np.array(codes, dtype=np.int64))
         return found
 
     # -- taints --------------------------------------------------------------------------------------------------------
