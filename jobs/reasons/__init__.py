@@ -91,10 +91,14 @@ def steps(verdict: Verdict) -> list[Step]:
     held = verdict.get("stage", "")
     if verdict.get("code") == Code.GANG_TOO_FEW_PODS:  # pods that do not exist are missed before anything else is asked
         order = [Stage.DEPENDENCY, Stage.GANG, *[s for s in order[1:] if s is not Stage.GANG]]
-    if held == Stage.PREEMPTION:
-        order.append(Stage.PREEMPTION)
+    passed = set(order)
+    if held == Stage.PREEMPTION:  # tried since no node fits: that stage was not passed
+        order.insert(order.index(Stage.NODE_FIT) + 1, Stage.PREEMPTION)
+        passed.remove(Stage.NODE_FIT)
     at = order.index(Stage(held)) if held in order else 0
-    return [Step(s.value, stage_label(s), "ok" if i < at else "held" if i == at else "") for i, s in enumerate(order)]
+    return [
+        Step(s.value, stage_label(s), "held" if i == at else "ok" if i < at and s in passed else "") for i, s in enumerate(order)
+    ]
 
 
 _ROOM = frozenset(

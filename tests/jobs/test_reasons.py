@@ -151,7 +151,12 @@ def test_who_stays_is_counted_by_the_rule_that_spares_him():
         (2, "Might go, but that makes too little room", 2 / 6),
         (1, "new", 1 / 6),
     ]
-    assert [step.status for step in reasons.steps(verdict)][-1] == "held"
+    assert [(step.stage, step.status) for step in reasons.steps(verdict)][2:6] == [
+        ("queue_limit", "ok"),
+        ("node_fit", ""),
+        ("preemption", "held"),
+        ("topology", ""),
+    ]
     with translation.override("zh-hans"):
         assert reasons.say(verdict).endswith("驱逐也无济于事（可触及 9 个 Pod）")
 
