@@ -205,6 +205,7 @@ PAGES = {
     "jobs": "/jobs/?state=pending&state=running",
     "job": "/jobs/JOB/",
     "pods": "/jobs/JOB/?tab=pods",
+    "logs": "/jobs/JOB/?tab=logs",
     "events": "/jobs/JOB/?tab=events",
     "yaml": "/jobs/JOB/?tab=yaml",
     "confirm": "/jobs/JOB/actions/terminate/",
