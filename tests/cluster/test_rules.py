@@ -115,3 +115,25 @@ def test_gpus_that_a_pod_holds_are_figures(cluster: EmbeddedCluster) -> None:
     with pytest.raises(Invalid) as caught:
         cluster.create(POD, pod)
     assert [fault.pointer for fault in caught.value.fields] == ["/metadata/annotations/basalt.dev~1gpu-indices"]
+
+
+def test_a_pod_that_asks_for_its_queues_gate_is_given_it() -> None:
+    from cluster.admission import Admission
+    from cluster.embedded.store import EmbeddedCluster
+    from cluster.kinds import POD
+    from cluster.objects import QUEUE_GATE
+    from cluster.rules import RULES
+
+    admission = Admission()
+    admission.register(POD, RULES[POD])
+    store = EmbeddedCluster(admission=admission)
+
+    def gates(name: str, **annotations: str) -> object:
+        meta = {"name": name, "namespace": "default", "annotations": {QUEUE_GATE: value for value in annotations.values()}}
+        return store.create(POD, {"metadata": meta, "spec": {"containers": []}})["spec"].get("schedulingGates")
+
+    assert gates("a", asks="true") == [{"name": QUEUE_GATE}]
+    assert gates("b", asks="false") is None
+    assert gates("c") is None
+    opened = store.patch(POD, "a", "default", {"spec": {"schedulingGates": None}})
+    assert "schedulingGates" not in opened["spec"]

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from cluster.objects import matches_selector
 
-__all__ = ["NamespaceLabels", "Placed", "PodKind", "Term", "Topologies"]
+__all__ = ["NAMESPACE_NAME", "NamespaceLabels", "Placed", "PodKind", "Term", "Topologies"]
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label that every namespace has."""
 
 Ints = NDArray[np.int64]
 Labels = Mapping[str, str]
@@ -40,7 +43,7 @@ class Term:
         selector = self.namespace_selector
         if namespace in self.namespaces:
             return True
-        return selector is not None and matches_selector(selector, namespaces.get(namespace, {}))
+        return selector is not None and matches_selector(selector, namespaces.get(namespace) or {NAMESPACE_NAME: namespace})
 
 
 class PodKind:

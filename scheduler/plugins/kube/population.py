@@ -16,7 +16,7 @@ from scheduler.framework.plugin import Event
 from scheduler.model.jobs import NO_NODE, TaskClass, TaskInfo
 from scheduler.model.services import DEFAULTS
 from scheduler.plugins.kube import affinity
-from scheduler.plugins.kube.pods import NamespaceLabels, Placed, PodKind
+from scheduler.plugins.kube.pods import NAMESPACE_NAME, NamespaceLabels, Placed, PodKind
 from scheduler.plugins.kube.spread import Constraint
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Population", "of_session"]
 
 _MEMO = ("kube", "population")
-NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label that every namespace has."""
 
 
 def of_session(ssn: Session) -> Population:
