@@ -128,8 +128,8 @@ def test_a_pod_that_asks_for_its_queues_gate_is_given_it() -> None:
     admission.register(POD, RULES[POD])
     store = EmbeddedCluster(admission=admission)
 
-    def gates(name: str, **annotations: str) -> object:
-        meta = {"name": name, "namespace": "default", "annotations": {QUEUE_GATE: value for value in annotations.values()}}
+    def gates(name: str, asks: str = "") -> object:
+        meta = {"name": name, "namespace": "default", "annotations": {QUEUE_GATE: asks} if asks else {}}
         return store.create(POD, {"metadata": meta, "spec": {"containers": []}})["spec"].get("schedulingGates")
 
     assert gates("a", asks="true") == [{"name": QUEUE_GATE}]

@@ -303,7 +303,7 @@ def test_a_supervisor_that_is_ended_from_outside_takes_its_pod_along(house):
     os.kill(house.kubelet._warden.pid, signal.SIGKILL)
     pod = house.ended()
     assert terminated(pod)["reason"] == "SupervisorLost"
-    assert running("sleep 61820") == 0
+    house.until(lambda: running("sleep 61820") == 0, 5)
     house.pod("next", "echo works")
     assert house.ended("next")["status"]["phase"] == "Succeeded"
 
