@@ -30,11 +30,11 @@ def current_or_none() -> Cluster | None:
     return _current
 
 
-_commands: tuple[str, ...] | None = None
+_commands: tuple[tuple[str, str], ...] | None = None
 
 
-def run_commands(missing: Sequence[str] | None) -> None:
-    """Say that pods run their commands on this machine, and what they have to do without; None: nothing runs here."""
+def run_commands(missing: Sequence[tuple[str, str]] | None) -> None:
+    """Pods run their commands on this machine, and have to do without these (codes, details); None: nothing runs here."""
     global _commands
     _commands = None if missing is None else tuple(missing)
 
@@ -44,8 +44,8 @@ def runs_commands() -> bool:
     return _commands is not None
 
 
-def missing() -> tuple[str, ...]:
-    """What pods have to do without on this machine, in words."""
+def missing() -> tuple[tuple[str, str], ...]:
+    """What pods have to do without on this machine: codes and details, as the kubelet's abilities tell them."""
     return _commands or ()
 
 

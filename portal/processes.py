@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import CommandError
+from django.utils.translation import gettext as _
 
 from cluster.embedded.processes.kubelet import ProcessKubelet, Settings
 from cluster.embedded.store import EmbeddedCluster
@@ -56,3 +57,14 @@ def kubelet(cluster: EmbeddedCluster) -> ProcessKubelet:
 def log_bounds() -> retention.Bounds:
     """How long logs are kept, and how many of them."""
     return retention.Bounds(settings.BASALT_LOGS_KEEP_DAYS * 86_400.0, settings.BASALT_LOGS_KEEP_MB * 2**20)
+
+
+def in_words(lack: tuple[str, str]) -> str:
+    """What pods have to do without on this machine, as a sentence."""
+    code, detail = lack
+    if code == "mounts":
+        text = _("no mount namespaces (%(why)s): pods see the machine’s own files, and nothing is mounted for them")
+        return text % {"why": detail}
+    if code == "pids":
+        return _("no process namespaces: what a container leaves behind is found and ended one by one")
+    return _("no control groups for %(names)s: memory is limited for each process alone, CPU not at all") % {"names": detail}

@@ -90,6 +90,12 @@ class JobLogs(APIView):
         asked = _asked(request, parameters.JOB)
         job = _job(request.user, asked.uid, namespace=namespace, name=name)
 
+        rows = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid))
+        wanted = rows.filter(**{field: value for field, value in (("task", asked.task), ("name", asked.pod)) if value})
+        if wanted.count() > sources.MOST_PODS:
+            message = f"the logs of at most {sources.MOST_PODS:,} pods are read together: name a task or a pod"
+            raise BadRequest(message, [FieldError("?pod", message, "range")])
+
         def look() -> list[Source]:
             pods = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid)).order_by("task", "index", "created_at")
             return sources.of_pods(pods, job, asked)

@@ -45,6 +45,8 @@ def context(user: Any, job: Job, pods: list[Pod], given: QueryDict) -> dict[str,
     task = given.get("task", "") if given.get("task", "") in tasks else ""
     offered = [pod for pod in pods if not task or pod.task == task]
     pod = next((pod for pod in offered if pod.uid == given.get("pod")), None)
+    if len(offered) > sources.MOST_PODS:
+        pod = pod or offered[0]
     names = sources.containers(pod or offered[0], job) if offered else []
     container = given.get("container", "") if given.get("container", "") in names else ""
     lines = int(given["lines"]) if given.get("lines") in map(str, LINES) else _USUAL

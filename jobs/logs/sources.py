@@ -17,6 +17,9 @@ from cluster.port import Obj
 from jobs.logs.asked import Asked
 from jobs.models import Job, Pod
 
+MOST_PODS = 1000
+"""Pods whose logs are read together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 from cluster import display, runtime
 from cluster.access import policy
 from jobs.pages.podgrid import Cell, Row, Stretch
-from portal import figures, states, words
+from portal import figures, processes, states, words
 from queues.colours import categories
 from queues.models import Queue
 
@@ -47,9 +47,9 @@ def theme(value: str | None) -> str:
 
 
 @register.simple_tag
-def runs_commands() -> tuple[str, ...] | None:
+def runs_commands() -> list[str] | None:
     """What pods have to do without where their commands run on this machine; None where nothing runs here."""
-    return runtime.missing() if runtime.runs_commands() else None
+    return [processes.in_words(lack) for lack in runtime.missing()] if runtime.runs_commands() else None
 
 
 @register.simple_tag

@@ -24,7 +24,7 @@ from cluster.embedded.processes import leftovers, network
 from cluster.embedded.processes.lives import PodLife
 from cluster.embedded.processes.orders import Orders
 from cluster.embedded.processes.status import ContainerLife
-from cluster.embedded.processes.warden import Line, Warden, remember
+from cluster.embedded.processes.warden import Lack, Line, Warden, remember
 from cluster.embedded.store import EmbeddedCluster, StatusWrite
 from cluster.errors import ApiError, Conflict, NotFound, Unavailable
 from cluster.events import event_about
@@ -80,8 +80,8 @@ class ProcessKubelet:
         cluster.serve_logs(self.logs.lines)
 
     @property
-    def missing(self) -> list[str]:
-        """What pods have to do without on this machine, in words."""
+    def missing(self) -> list[Lack]:
+        """What pods have to do without on this machine."""
         return self._warden.abilities.missing()
 
     # --- running ---
@@ -225,13 +225,26 @@ class ProcessKubelet:
             self.hang_up(life)
             told = lost(life.pod, now)
             life.over, life.phase, life.reason, life.message, life.dirty = True, "Failed", told["reason"], told["message"], True
-        due = life.advance(now)
+        due = self._advanced(life, now)
         if life.over:
             self._hosts.drop(life.pod)
             self.logs.ended(life.uid)
             self._names_change()
         if due is not None:
             heapq.heappush(self._heap, (due, life.uid))
+
+    def _advanced(self, life: PodLife, now: float) -> float | None:
+        """Let a pod go on; one that makes no sense ends, and stops no other."""
+        try:
+            return life.advance(now)
+        except Unavailable:
+            raise
+        except Exception as error:
+            logger.exception("pod %s/%s is ended", namespace(life.pod), name(life.pod))
+            self.hang_up(life)
+            life.over, life.phase, life.dirty = True, "Failed", True
+            life.reason, life.message = "KubeletError", f"{type(error).__name__}: {error}"
+            return None
 
     def _write(self, lives: list[PodLife]) -> None:
         """Statuses that changed, at once; then the word that pods which are to go have stopped."""

@@ -13,7 +13,7 @@ from cluster.embedded.processes.leftovers import MARK
 from cluster.embedded.processes.status import ContainerLife
 from cluster.embedded.processes.volumes import Volumes
 from cluster.embedded.processes.warden import Abilities
-from cluster.kinds import Kind
+from cluster.kinds import SECRET, Kind
 from cluster.objects import to_units
 from cluster.port import Obj, Reader
 
@@ -59,17 +59,25 @@ class Orders:
         }
 
     def refresh(self, life: PodLife, kind: Kind, name: str) -> None:
-        """A ConfigMap or Secret changed: the files that come from it follow."""
-        volumes = self._volumes.get(life.uid)
-        if volumes is not None and not life.over and volumes.uses(kind, name):
-            with contextlib.suppress(ConfigError):  # it went, or a key did: what is mounted stays as it was
-                volumes.make(self._sources(life))
+        """A ConfigMap or Secret changed: the files that come from it follow, and its new values are masked before."""
+        volumes, sources = self._volumes.get(life.uid), self._sources(life)
+        if volumes is None or life.over or not volumes.uses(kind, name):
+            return
+        with contextlib.suppress(ConfigError):  # it went, or a key did: what is mounted stays as it was
+            if kind == SECRET:
+                sources.data(kind, life.pod, name, optional=True)
+            if life.line is not None and sources.secrets:
+                life.line.say({"do": "mask", "secrets": sorted(sources.secrets)})
+            volumes.make(sources)
 
     def start(self, life: PodLife, container: ContainerLife) -> dict[str, Any]:
         """The order to start a container. Raises ConfigError."""
         pod, spec, sources = life.pod, container.spec, self._sources(life)
         self._volumes[life.uid].make(sources)
         values = environment.environment(pod, spec, sources, environment.gpus_of(pod).get(container.name, ""))
+        for other in (*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())):
+            with contextlib.suppress(ConfigError):  # for its secrets alone: one container may print what another was given
+                environment.environment(pod, other, sources, "")
         values[MARK] = f"{self._settings.run}/{life.uid}"
         folder = self._data / "pods" / life.uid
         work, message = folder / "work" / container.name, folder / f"message-{container.name}"

@@ -24,6 +24,9 @@ _CODE = (
 )
 _ANSWER = 20.0
 
+Lack = tuple[str, str]
+"""What is missing on this machine: `mounts` (and why), `pids`, `limits` (and which)."""
+
 Hear = Callable[[dict[str, Any]], None]
 
 
@@ -37,15 +40,13 @@ class Abilities:
     limits: tuple[str, ...]
     root: bool
 
-    def missing(self) -> list[str]:
-        """What pods have to do without, in words."""
-        found = []
-        if not self.mounts:
-            found.append(f"no mount namespaces ({self.why}): pods see this machine's own files, and nothing is mounted for them")
+    def missing(self) -> list[Lack]:
+        """What pods have to do without."""
+        found = [] if self.mounts else [("mounts", self.why)]
         if not self.pids:
-            found.append("no process namespaces: what a container leaves behind is found and ended one by one")
+            found.append(("pids", ""))
         if lacking := sorted({"memory", "cpu", "pids"} - set(self.limits)):
-            found.append(f"no control groups for {', '.join(lacking)}: memory is limited for each process alone, CPU not at all")
+            found.append(("limits", ", ".join(lacking)))
         return found
 
 

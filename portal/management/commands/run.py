@@ -144,7 +144,7 @@ class Command(BaseCommand):
         runtime.run_commands(kubelet.missing)
         self.stdout.write("Pods run their commands on this machine. Images are not used.")
         for lack in kubelet.missing:
-            self.stdout.write(f"Missing here: {lack}.")
+            self.stdout.write(f"Missing here: {processes.in_words(lack)}.")
         if kubelet.left_over:
             self.stdout.write(f"Ended {kubelet.left_over} processes that an earlier run left.")
 

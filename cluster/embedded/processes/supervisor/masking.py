@@ -28,17 +28,21 @@ class Mask:
     """One stream. `feed` gives back what is safe to keep; the start of a possible secret is held until the next piece."""
 
     def __init__(self, secrets: list[bytes]) -> None:
+        self._held = b""
+        self.learn(secrets)
+
+    def learn(self, secrets: list[bytes]) -> None:
+        """From now on mask these: patterns, longest first."""
         self._secrets = [secret for secret in secrets if len(secret) <= _LONGEST_HELD]
         self._found = re.compile(b"|".join(map(re.escape, self._secrets))) if self._secrets else None
         self._starts = {secret[0] for secret in self._secrets}
         self._longest = max(map(len, self._secrets), default=0)
-        self._held = b""
 
     def feed(self, data: bytes) -> bytes:
         """The next piece, masked as far as it is known what it is."""
+        data, self._held = self._held + data, b""
         if self._found is None:
             return data
-        data = self._held + data
         whole = [match.span() for match in self._found.finditer(data)]
         keep = self._settled(data, whole)
         self._held = data[keep:]

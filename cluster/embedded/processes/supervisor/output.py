@@ -25,9 +25,21 @@ class LogWriter:
         self._each = max(65_536, most // 10)
         self._number, self._size = 0, 0
         self._file = -1
+        self._secrets = secrets
         self._masks = {name: Mask(secrets) for name in STREAMS}
         self._open_lines = dict.fromkeys(STREAMS, b"")
         self._next()
+
+    def learn(self, secrets: list[bytes]) -> None:
+        """More to be masked, from now on."""
+        self._secrets = sorted({*self._secrets, *secrets}, key=lambda secret: (-len(secret), secret))
+        for mask in self._masks.values():
+            mask.learn(self._secrets)
+
+    def masked(self, text: bytes) -> bytes:
+        """A text that goes another way than by the log."""
+        mask = Mask(self._secrets)
+        return mask.feed(text) + mask.end()
 
     def write(self, stream: str, data: bytes) -> None:
         """The next bytes of a stream."""

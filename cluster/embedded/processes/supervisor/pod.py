@@ -3,6 +3,7 @@
 Lines of JSON come in by the socket and go out by it. It ends when the socket does, and its containers with it.
 
 In:  {"do": "start", "container": spec}  {"do": "stop", "name": …, "grace": s, "hook": [words]|null}  {"do": "end"}
+     {"do": "mask", "secrets": [text]}
 Out: {"is": "room", "moved": …, "missing": …}  {"is": "started", "name": …, "at": …}
      {"is": "ended", "name": …, "code": …, "signal": …, "reason": …, "message": …, "at": …}
 """
@@ -90,6 +91,9 @@ class Supervisor:
                     self._start(order["container"])
                 case "stop":
                     self._stop(order["name"], order["grace"], order.get("hook"))
+                case "mask":
+                    for container in self._containers.values():
+                        container.log.learn(_patterns(order["secrets"]))
                 case "end":
                     self._leave()
 
@@ -115,8 +119,7 @@ class Supervisor:
         name = spec["name"]
         group = limits.group(self._plan["groups"], self._plan["groupVersion"], f"{self._plan['uid']}-{name}")
         group.limit(spec["limits"])
-        secrets = patterns(value.encode(errors="surrogateescape") for value in spec["secrets"])
-        log = LogWriter(f"{self._logs}/{name}/{spec['attempt']}", secrets, self._plan["logBytes"])
+        log = LogWriter(f"{self._logs}/{name}/{spec['attempt']}", _patterns(spec["secrets"]), self._plan["logBytes"])
         container = self._containers[name] = _Container(spec, group, log)
         ends = {}
         for pipe in ("stdout", "stderr", "status"):
@@ -267,7 +270,7 @@ class Supervisor:
         """The termination message; with that policy the last lines of the log, where the program failed without one."""
         text = b""
         with contextlib.suppress(OSError), open(self._message_file(container.spec), "rb") as file:
-            text = file.read(_MESSAGE)
+            text = container.log.masked(file.read(_MESSAGE))
         if not text and code and container.spec["messagePolicy"] == "FallbackToLogsOnError":
             text = container.log.last(80, 2048)
         return text.decode(errors="replace")
@@ -278,6 +281,10 @@ class Supervisor:
                 with contextlib.suppress(OSError):
                     os.kill(int(word), signal.SIGKILL)
                     os.waitpid(int(word), 0)
+
+
+def _patterns(secrets: list[str]) -> list[bytes]:
+    return patterns(secret.encode(errors="surrogateescape") for secret in secrets)
 
 
 def run(control: socket.socket, plan: dict[str, Any]) -> NoReturn:
