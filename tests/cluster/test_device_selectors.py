@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.device_selectors import Version, compile_selector, device_value
@@ -64,6 +64,7 @@ _TERMS = st.sampled_from([
 _DEVICES = st.fixed_dictionaries({}, optional={"a": st.sampled_from(["1", "2"]), "b": st.integers(1, 2), "d": st.booleans()})
 
 
+@settings(deadline=None)
 @given(st.lists(_TERMS, min_size=1, max_size=3), st.lists(_DEVICES, min_size=1, max_size=6), st.integers(0, 2))
 def test_answers_that_are_kept_are_those_that_would_be_given(
     terms: list[str], devices: list[dict[str, object]], amount: int

@@ -88,3 +88,17 @@ def test_arguments_are_read_by_type():
         arguments.integer("bad", 1)
     with pytest.raises(ConfError):
         arguments.number("t", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("argument", "why"),
+    [
+        ("volumebinding.bindTimeoutSeconds: -1", "must not be negative"),
+        ("volumebinding.shape: 3", "must be a list of points"),
+        ("predicate.DynamicResourceAllocationEnable: maybe", "must be true or false"),
+    ],
+)
+def test_arguments_about_volumes_and_devices_are_read_strictly(argument: str, why: str) -> None:
+    text = f'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n    arguments:\n      {argument}\n'
+    with pytest.raises(conf.ConfError, match=f"line 6: predicates: argument {argument.partition(':')[0]}: .*{why}"):
+        conf.load(text)
