@@ -13,6 +13,7 @@ from cluster.rest.problems import Refused, faults_of
 from jobs.models import Job
 from portal.apply import apply, in_order
 from queues.models import Queue
+from tests.scheduler.claims.make import claim
 
 pytestmark = pytest.mark.django_db
 
@@ -166,6 +167,14 @@ FORGED = [
     (pod(finalizers=["a.b/c"]), "/metadata/finalizers"),
     (pod(annotations={"basalt.dev/gpu-indices": "0,1"}), "/metadata/annotations/basalt.dev~1gpu-indices"),
     (pod() | {"spec": pod()["spec"] | {"nodeName": "n"}}, "/spec/nodeName"),
+    (
+        claim("c", annotations={"pv.kubernetes.io/bind-completed": "yes"}),
+        "/metadata/annotations/pv.kubernetes.io~1bind-completed",
+    ),
+    (
+        claim("c", annotations={"volume.kubernetes.io/selected-node": "n"}),
+        "/metadata/annotations/volume.kubernetes.io~1selected-node",
+    ),
 ]
 
 
