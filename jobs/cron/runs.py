@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -78,23 +79,28 @@ def slot_of(job: Obj) -> float | None:
 def last_run(cron: Obj, jobs: Iterable[Obj]) -> float | None:
     """The latest time for which a job was made, as the status and the jobs that are left tell it."""
     known = [slot for job in jobs if (slot := slot_of(job)) is not None]
-    status = cron.get("status") or {}
-    if status.get("lastScheduleTime"):
-        known.append(objects.parse_time(status["lastScheduleTime"]))
-    elif status.get("lastSuccessfulTime"):  # what was lost cannot be later than this
-        known.append(objects.parse_time(status["lastSuccessfulTime"]))
+    if last := (cron.get("status") or {}).get("lastScheduleTime"):
+        known.append(objects.parse_time(last))
     return max(known, default=None)
 
 
-def begins(cron: Obj, jobs: Iterable[Obj]) -> float:
-    """The instant after which times count: that of the last run, or since when it has its schedule."""
-    since = objects.annotations(cron).get(keys.SCHEDULE_SINCE, "").partition(" ")[0]
-    try:
-        start = objects.parse_time(since or cron["metadata"]["creationTimestamp"])
-    except ValueError:
-        start = objects.parse_time(cron["metadata"]["creationTimestamp"])
-    last = last_run(cron, jobs)
-    return start if last is None else max(last, start)
+def begins(cron: Obj, jobs: Collection[Obj]) -> float:
+    """The instant after which times count: that of the last run, or since when it has its schedule.
+
+    When the status has lost the last run, it was not later than the last success, unless that was a run out of turn.
+    """
+    status = cron.get("status") or {}
+    known = [objects.parse_time(cron["metadata"]["creationTimestamp"])]
+    with suppress(ValueError):
+        if since := objects.annotations(cron).get(keys.SCHEDULE_SINCE, "").partition(" ")[0]:
+            known.append(objects.parse_time(since))
+    if (last := last_run(cron, jobs)) is not None:
+        known.append(last)
+    success = status.get("lastSuccessfulTime")
+    by_hand = [((job.get("status") or {}).get("state") or {}).get("lastTransitionTime") for job in jobs if slot_of(job) is None]
+    if success and not status.get("lastScheduleTime") and success not in by_hand:
+        known.append(objects.parse_time(success))
+    return max(known)
 
 
 def active(jobs: Iterable[Obj]) -> list[Obj]:

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.kinds import CRON_JOB, JOB, QUEUE
 from cluster.objects import annotations, labels
+from jobs.cron import operations
 from tests.jobs.cron.world import cron, end, go_to, make, reasons, runs, status
 from tests.jobs.world import World, job
 
@@ -216,3 +217,28 @@ def test_a_zone_that_is_no_more_is_told_and_nothing_runs(world: World, monkeypat
     monkeypatch.setattr(world.manager.informer, "get", lambda kind, key: broken if kind == CRON_JOB else None)
     assert world.manager._controllers["cron"].reconcile("default/c") is None
     assert "InvalidTimeZone" in reasons(world)
+
+
+def test_a_run_out_of_turn_is_no_scheduled_one_and_holds_none_up(world: World):
+    make(world, cron(concurrencyPolicy="Forbid"))
+    go_to(world, "2030-06-01T00:04:00")
+    by_hand = operations.act(world.cluster, "default", "c", "trigger", at=world.clock.now(), user="mei")
+    go_to(world, "2030-06-01T00:06:00")
+    end(world, by_hand["metadata"]["name"])
+    assert runs(world) == [name("2030-06-01T00:05"), by_hand["metadata"]["name"]]
+    assert status(world)["lastScheduleTime"] == "2030-06-01T00:05:00Z"
+    assert annotations(by_hand)["basalt.dev/triggered-by"] == "mei"
+    world.cluster.patch_status(CRON_JOB, "c", "default", {"lastScheduleTime": None})
+    end(world, name("2030-06-01T00:05"))
+    assert status(world)["lastScheduleTime"] == "2030-06-01T00:05:00Z"
+
+
+def test_a_new_schedule_makes_up_for_nothing_also_after_a_restart(world: World):
+    make(world, cron("0 12 * * *"))
+    go_to(world, "2030-06-01T10:00:00")
+    world.cluster.patch(CRON_JOB, "c", "default", {"spec": {"schedule": "0 9 * * *"}})
+    world.restart()
+    world.settle()
+    world.restart()
+    world.settle()
+    assert runs(world) == []
