@@ -17,6 +17,7 @@ from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.port import Obj, Reader
 
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]|\.(?=[a-z0-9])){0,251}([a-z0-9])?")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 _KEYED = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
@@ -190,6 +191,13 @@ def command(container: Obj, values: Mapping[str, str]) -> list[str]:
             f"container {container.get('name')!r} has no command, and its image is not used: name the program in `command`"
         )
     return words
+
+
+def label(text: Any, what: str) -> str:
+    """A name that may become a file's name. Raises Refused for one that Kubernetes would not take either."""
+    if not isinstance(text, str) or not _LABEL.fullmatch(text):
+        raise Refused(f"{what} {text!r} is no name: up to 253 lower-case letters, digits, '-' and '.'")
+    return text
 
 
 def host_name(pod: Obj) -> str:

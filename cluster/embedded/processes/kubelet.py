@@ -106,7 +106,7 @@ class ProcessKubelet:
     def step(self) -> None:
         """Take in what happened, do what is due, write what came of it."""
         for event in self._watch.drain():
-            self._take(event)
+            self._take_safely(event)
         self._nodes.heartbeat()
         self._nodes.forget_events()
         now = self._clock.now()
@@ -151,6 +151,18 @@ class ProcessKubelet:
         (self._pods_folder / "helper.json").unlink(missing_ok=True)
 
     # --- changes ---
+
+    def _take_safely(self, event: WatchEvent) -> None:
+        """A change that makes no sense must not hide the others; a pod of that kind is refused."""
+        try:
+            self._take(event)
+        except Unavailable:
+            raise
+        except Exception as error:
+            logger.exception("%s %s/%s is not taken in", event.kind, namespace(event.object), name(event.object))
+            if event.kind == POD and event.type != "DELETED":
+                status = refused(("CannotRun", f"{type(error).__name__}: {error}"))
+                self._cluster.patch_status_many(POD, [StatusWrite(namespace(event.object), name(event.object), status)])
 
     def _take(self, event: WatchEvent) -> None:
         if event.type == "SYNCED":

@@ -59,7 +59,7 @@ def names(space: str, pods: Iterable[tuple[Obj, str]], services: Iterable[Obj]) 
     lines = []
     for pod, address in here:
         domain = pod["spec"].get("subdomain") or ""
-        if domain in known and pod["spec"].get("hostname"):
+        if str(domain) in known and pod["spec"].get("hostname"):
             lines.append(f"{address}\t{_forms(f'{host_name(pod)}.{domain}', space)}\n")
     for service in known.values():
         selector = (service.get("spec") or {}).get("selector") or {}

@@ -73,6 +73,7 @@ class Orders:
     def start(self, life: PodLife, container: ContainerLife) -> dict[str, Any]:
         """The order to start a container. Raises ConfigError."""
         pod, spec, sources = life.pod, container.spec, self._sources(life)
+        environment.label(container.name, "container")
         self._volumes[life.uid].make(sources)
         values = environment.environment(pod, spec, sources, environment.gpus_of(pod).get(container.name, ""))
         for other in (*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())):

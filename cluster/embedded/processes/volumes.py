@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.embedded.processes.environment import ConfigError, Refused, Sources, expand, field_value, resource_value
+from cluster.embedded.processes.environment import ConfigError, Refused, Sources, expand, field_value, label, resource_value
 from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.objects import namespace
 from cluster.port import Obj
@@ -66,7 +66,7 @@ class Volumes:
         return any((kind, wanted) in list(_origins(volume)) for volume in self._pod["spec"].get("volumes") or ())
 
     def _made(self, volume: Obj, sources: Sources) -> str:
-        place = self._folder / str(volume["name"])
+        place = self._folder / label(volume.get("name"), "volume")
         if any(kind in volume for kind in _FILES):
             _write(place, self._files(volume, sources))
         elif "emptyDir" in volume:
@@ -75,7 +75,7 @@ class Volumes:
         elif "hostPath" in volume:
             return self._host_path(volume["hostPath"])
         elif claim := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
-            place = self._claims / namespace(self._pod) / str(claim)
+            place = self._claims / label(namespace(self._pod), "namespace") / label(claim, "claim")
             place.mkdir(parents=True, exist_ok=True)
             place.chmod(0o777)
         else:

@@ -328,3 +328,31 @@ def test_a_pod_that_makes_no_sense_ends_and_stops_no_other(house):
     house.pod("even", "echo fine")
     assert house.ended("odd")["status"]["reason"] == "KubeletError"
     assert house.ended("even")["status"]["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "..", "", "UP", "a/b", None])
+def test_names_that_would_lead_out_of_the_folder_are_refused(house, name):
+    house.pod("volume", "true", volumes=[{"name": name, "emptyDir": {}}])
+    house.pod("container", containers=[{"name": name, "command": ["true"]}])
+    house.pod("claim", "true", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name or "."}}])
+    assert {house.ended(pod)["status"]["reason"] for pod in ("volume", "container", "claim")} == {"CannotRun"}
+
+
+def test_a_pod_that_cannot_even_be_looked_at_is_refused(house):
+    house.pod("odd", containers=["no mapping"])
+    house.pod("even", "echo fine")
+    assert house.ended("odd")["status"]["reason"] == "CannotRun"
+    assert house.ended("even")["status"]["phase"] == "Succeeded"
+
+
+def test_a_claim_keeps_what_one_pod_wrote_for_the_next(moved_house):
+    house = moved_house
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "kept"}}]
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
+    house.pod("first", "echo from first > /data/x", container=mounts, volumes=volumes)
+    house.ended("first")
+    house.cluster.delete(POD, "first", "default")
+    house.gone("first")
+    house.pod("second", "cat /data/x", container=mounts, volumes=volumes)
+    house.ended("second")
+    assert house.printed("second") == ["from first"]
