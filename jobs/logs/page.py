@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -39,12 +40,13 @@ class Shown:
     text: str
 
 
-def context(user: Any, job: Job, pods: list[Pod], given: QueryDict) -> dict[str, Any]:
+def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[str, Any]:
     """What the tab's template needs; `pods` are those that the user may see. Choices that do not exist count as none."""
-    tasks = list(dict.fromkeys(pod.task for pod in pods if pod.task))
+    tasks = list(pods.exclude(task="").order_by("task").values_list("task", flat=True).distinct())
     task = given.get("task", "") if given.get("task", "") in tasks else ""
-    offered = [pod for pod in pods if not task or pod.task == task]
-    pod = next((pod for pod in offered if pod.uid == given.get("pod")), None)
+    wanted = pods.filter(task=task) if task else pods
+    offered = list(wanted[: max(sources.MOST_PODS, _MOST_OFFERED) + 1])  # of very many it is enough to know that they are
+    pod = wanted.filter(uid=given["pod"]).first() if given.get("pod") else None
     if len(offered) > sources.MOST_PODS:
         pod = pod or offered[0]
     names = sources.containers(pod or offered[0], job) if offered else []
