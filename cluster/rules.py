@@ -173,6 +173,8 @@ class HyperNodeRules(_Plain):
         faults = Faults(check_shape(HyperNodeShape, request.obj))
         if faults:
             return faults
+        if not request.obj["spec"].get("members"):
+            faults.add("/spec/members", "must have at least one member: a node, or a domain below", "required")
         for index, member in enumerate((request.obj["spec"].get("members")) or ()):
             self._check_member(member, pointer("spec", "members", index, "selector"), faults)
         return faults

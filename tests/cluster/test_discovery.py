@@ -128,7 +128,8 @@ def test_what_is_deleted_by_hand_comes_back_and_what_is_edited_is_mended(world: 
     world.configure(config(RACK))
     one, other = (name(o) for o in world.cluster.list(HYPER_NODE).items)
     world.cluster.delete(HYPER_NODE, one)
-    world.cluster.patch(HYPER_NODE, other, "", {"spec": {"members": []}})
+    ghost = {"type": "Node", "selector": {"exactMatch": {"name": "ghost"}}}
+    world.cluster.patch(HYPER_NODE, other, "", {"spec": {"members": [ghost]}})
     world.manager.settle()
     assert {value: members for value, (_, members, _) in world.found().items()} == {"r0": ["n0", "n1"], "r1": ["n2"]}
 

@@ -36,6 +36,7 @@ def cpus(allocatable: str) -> Obj:
         (NODE, {"metadata": {"annotations": {"basalt.dev/gpu-topology": "GPU0 GPU1"}}}, TOPOLOGY),
         (NODE, {"metadata": {"annotations": {"volcano.sh/gpu-unhealthy-ids": "0;1"}}}, UNHEALTHY),
         (HYPER_NODE, {}, "/spec"),
+        (HYPER_NODE, {"spec": {"tier": 1, "members": []}}, "/spec/members"),
         (HYPER_NODE, {"spec": {"tier": -1}}, "/spec/tier"),
         (HYPER_NODE, member(), "/spec/members/0/selector"),
         (HYPER_NODE, member(exactMatch={"name": "a"}, regexMatch={"pattern": "a"}), "/spec/members/0/selector"),
