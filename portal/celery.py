@@ -27,6 +27,9 @@ from jobs.controller.crew import Dispatcher, Worker
 from jobs.controller.shared import SharedQueue
 from portal import services
 
+if not settings.REDIS_URL:
+    raise SystemExit("Workers need Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
+
 app = Celery("basalt")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 

@@ -43,6 +43,11 @@ class Unauthorized(Exception):
     """No token, or none that is known."""
 
 
+def _path(scope: Scope) -> str:
+    """The path below the root, which may hold a token: it goes into no log."""
+    return str(scope["path"][len(scope.get("root_path", "")) :])
+
+
 def whole(obj: Obj) -> Obj:
     """The object as it is."""
     return obj
@@ -65,11 +70,11 @@ class KubernetesApi:
         except ApiError as error:
             await _reply(send, error.status, failure(error))
         except Exception:
-            log.exception("a request to the Kubernetes API failed: %s %s", scope["method"], scope["path"])
+            log.exception("a request to the Kubernetes API failed: %s %s", scope["method"], _path(scope))
             await _reply(send, 500, status("Failure", "the server failed; its log says why", "InternalError", 500))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"][len(scope.get("root_path", "")) :]
+        path = _path(scope)
         user = await self._user(scope)
         if scope["method"] == "GET" and (found := document(path, scope.get("root_path", ""))) is not None:
             await _reply(send, 200, found)
