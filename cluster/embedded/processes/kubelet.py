@@ -148,6 +148,7 @@ class ProcessKubelet:
         """End everything at once and stop watching."""
         self._watch.close()
         self._warden.close()
+        leftovers.end_all(self._pods_folder, self._settings.run)  # the helper's groups, and whatever was slower than it
         (self._pods_folder / "helper.json").unlink(missing_ok=True)
 
     # --- changes ---
@@ -242,6 +243,7 @@ class ProcessKubelet:
             self._hosts.drop(life.pod)
             self.logs.ended(life.uid)
             self._names_change()
+            leftovers.remove(self._pods_folder / life.uid)  # nothing looks at it any more
         if due is not None:
             heapq.heappush(self._heap, (due, life.uid))
 
