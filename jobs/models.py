@@ -47,6 +47,7 @@ class Job(Projected):
     labels = models.JSONField(default=dict)
     verdict = models.JSONField(null=True, help_text="why it waits, as scheduler.framework.explain.Verdict; null when it does not")
     verdict_stage = models.CharField(max_length=24, blank=True, db_index=True)
+    trouble = models.JSONField(null=True, help_text="what most pods in trouble wait for: reason, pods, pod (one of them)")
     manifest = models.JSONField(default=dict, help_text="the whole object, without managed fields")
     made_by = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the flow or cron job that made it")
 

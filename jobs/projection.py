@@ -18,13 +18,13 @@ from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.models import Node
 from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
-from jobs import held, history, keys
+from jobs import held, history, keys, troubles
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.disclosure import as_read
 from jobs.models import Job, Pod, PodGroup, Task
 from queues.projection import count_groups
 
-OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model")
+OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model", "trouble")
 """Columns of a job's row that do not come from the Job object alone."""
 
 
@@ -119,7 +119,7 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
     running = (container.get("state") or {}).get("running") or {}
     scheduled = objects.condition(obj, "PodScheduled") or {}
     placed = scheduled.get("status") == "True"
-    waiting = (container.get("state") or {}).get("waiting") or {}
+    waiting = _trouble(status) or (container.get("state") or {}).get("waiting") or {}
     return Pod(
         **common(obj, deleted),
         namespace=objects.namespace(obj),
@@ -145,6 +145,10 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
 
 def _unplaced(scheduled: Obj, field: str) -> str:
     return str(scheduled.get(field) or "") if scheduled.get("status") == "False" else ""
+
+
+def _trouble(status: Obj) -> Obj:
+    return troubles.in_trouble([*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())])
 
 
 def _telling_container(status: Obj) -> Obj:
@@ -182,7 +186,9 @@ def project_jobs(batch: Batch) -> None:
             update_fields=["position", "replicas", "min_available", "requests"],
         )
         _keep_first_start(changes)
-        _count_pods({change.after.uid for change in changes if change.before is None})
+        new = {change.after.uid for change in changes if change.before is None}
+        _count_pods(new)
+        troubles.renew(new)
         renew({change.after.uid for change in changes})
         notify("jobs", (change.after.uid for change in changes))
 
@@ -223,7 +229,7 @@ def project_pods(batch: Batch) -> None:
         changes = apply(Pod, pod, batch)
         job_uids = {change.after.job_uid for change in changes} - {""}
         _count_pods(job_uids)
-        notify("jobs", _name_models(job_uids))
+        notify("jobs", _name_models(job_uids) | troubles.renew(job_uids))
         for job_uid in job_uids:
             notify(f"job:{job_uid}", (change.after.uid for change in changes if change.after.job_uid == job_uid))
         notify("topology", (change.after.node for change in changes if change.after.node and change.after.gpus))

@@ -26,8 +26,22 @@ def line(job: Job) -> str:
     """One line in the active language; empty when there is nothing to say."""
     if job.verdict and not JobPhase(job.phase).is_final:
         return reasons.say(job.verdict, job.gpu_model)
+    if job.trouble and not JobPhase(job.phase).is_final:
+        return _trouble(job)
     said = _BY_PHASE.get(job.phase)
     return said(job) if said else ""
+
+
+def _trouble(job: Job) -> str:
+    words = {
+        "count": number(job.trouble["pods"]),
+        "all": number(job.replicas),
+        "reason": job.trouble["reason"],
+        "pod": job.trouble["pod"],
+    }
+    if job.trouble["pods"] == 1:
+        return _("%(count)s of %(all)s pods: %(reason)s (%(pod)s)") % words
+    return _("%(count)s of %(all)s pods: %(reason)s (%(pod)s and others)") % words
 
 
 def _running(job: Job) -> str:
