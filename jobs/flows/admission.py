@@ -170,11 +170,17 @@ def _faults_of_job(name: str, part: Obj, index: int, spec: Any, reader: Reader, 
 
 
 def _targets(part: Obj, places: dict[str, int]) -> list[str]:
-    return [target for target in (part.get("dependsOn") or {}).get("targets") or [] if target in places]
+    return [target for _, target in _said_targets(part) if target in places]
+
+
+def _said_targets(part: Obj) -> list[tuple[int, str]]:
+    """The targets with their places; what is no text was told with the shape."""
+    told = enumerate((part.get("dependsOn") or {}).get("targets") or [])
+    return [(at, target) for at, target in told if isinstance(target, str)]
 
 
 def _check_targets(part: Obj, index: int, places: dict[str, int], faults: Faults) -> None:
-    for at, target in enumerate((part.get("dependsOn") or {}).get("targets") or []):
+    for at, target in _said_targets(part):
         if target not in places:
             said = f"there is no {target!r} in this flow: name one of {few(places)}"
             faults.add(f"/spec/flows/{index}/dependsOn/targets/{at}", said, "not_found")
@@ -182,7 +188,7 @@ def _check_targets(part: Obj, index: int, places: dict[str, int], faults: Faults
 
 def _check_probe(part: Obj, index: int, specs: dict[str, Any], faults: Faults) -> None:
     depends = part.get("dependsOn") or {}
-    probe, targets = depends.get("probe"), depends.get("targets") or []
+    probe, targets = depends.get("probe"), [target for _, target in _said_targets(part)]
     if not probe:
         return
     where = f"/spec/flows/{index}/dependsOn"
