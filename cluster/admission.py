@@ -58,6 +58,11 @@ class Admission:
             other._rules[kind].extend(rules)
         return other
 
+    def complete(self, request: Request) -> None:
+        """Fill in what the rules give a new object, and check nothing."""
+        for rule in self._rules.get(request.kind, ()):
+            rule.default(request)
+
     def admit(self, request: Request) -> Obj:
         """The object as it may be stored. Raises Invalid with all faults, or Forbidden."""
         rules = self._rules.get(request.kind, ())

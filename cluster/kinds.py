@@ -50,6 +50,7 @@ RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", has_status=Tr
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
 DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", has_status=True)
+LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs", has_status=True)
 QUEUE = Kind("scheduling.volcano.sh", "v1beta1", "Queue", "queues", namespaced=False, has_status=True)
 POD_GROUP = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
@@ -67,7 +68,7 @@ PLAIN_JOB = Kind("batch", "v1", "Job", "jobs", has_status=True)
 
 KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
-    NETWORK_POLICY, DISRUPTION_BUDGET, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE, NUMATOPOLOGY,
+    NETWORK_POLICY, DISRUPTION_BUDGET, LEASE, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE, NUMATOPOLOGY,
     VOLUME, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_CAPACITY,
     DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE,
     JOB_FLOW, JOB_TEMPLATE, CRON_JOB, REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB,

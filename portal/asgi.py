@@ -17,9 +17,12 @@ _pages = get_asgi_application()
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - Django must be set up first
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.urls import path  # noqa: E402
 
-from portal import kubernetes  # noqa: E402
+from cluster import runtime  # noqa: E402
+from cluster.errors import ApiError  # noqa: E402
+from portal import kubernetes, services  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
@@ -31,6 +34,12 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            if settings.BASALT_CLUSTER == "kubernetes":
+                try:
+                    runtime.use(services.checked())
+                except ApiError as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
             publisher.attach(asyncio.get_running_loop())
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from redis import Redis
 
+from cluster.admission import admission
+from cluster.admitted import Admitted
 from cluster.kubernetes import KubernetesCluster, connect
+
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @cache
@@ -19,7 +24,34 @@ def redis() -> Redis:
     return Redis.from_url(settings.REDIS_URL, socket_timeout=30, socket_connect_timeout=5, health_check_interval=30)
 
 
+def connection(*, answer_seconds: float = 0.0) -> KubernetesCluster:
+    """A client for the cluster's API server, at BASALT_CLUSTER_URL, or where the kubeconfig says. Raises Unavailable."""
+    return connect(
+        settings.BASALT_CLUSTER_URL,
+        settings.BASALT_CLUSTER_TOKEN,
+        settings.BASALT_CLUSTER_CA,
+        at_once=settings.BASALT_CLUSTER_AT_ONCE,
+        answer_seconds=answer_seconds,
+    )
+
+
 @cache
-def cluster() -> KubernetesCluster:
-    """The cluster's API server, at BASALT_CLUSTER_URL, or where the kubeconfig says. Raises Unavailable."""
-    return connect(settings.BASALT_CLUSTER_URL, settings.BASALT_CLUSTER_TOKEN)
+def cluster() -> Admitted:
+    """The cluster for controllers: objects mean what admission would have made of them. Raises Unavailable."""
+    return Admitted(connection(), admission)
+
+
+@cache
+def checked() -> Admitted:
+    """The cluster for people: what they write is checked before it is sent. Raises Unavailable."""
+    return Admitted(connection(), admission, checks=True)
+
+
+def namespace() -> str:
+    """Where this process's Leases are: BASALT_NAMESPACE, else the namespace of its pod, else `default`."""
+    if settings.BASALT_NAMESPACE:
+        return str(settings.BASALT_NAMESPACE)
+    try:
+        return _POD_NAMESPACE.read_text().strip() or "default"
+    except OSError:
+        return "default"

@@ -15,8 +15,12 @@ BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (d
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
+BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster (default: the embedded one of `manage.py run`)
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
 BASALT_CLUSTER_TOKEN    a bearer token for that, such as one of `manage.py token`
+BASALT_CLUSTER_CA       a file of certificates by which that API server is known (default: the system's)
+BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API server (default: 16)
+BASALT_NAMESPACE        namespace of the Leases by which processes elect their leader (default: the pod's own, else default)
 """
 
 from __future__ import annotations
@@ -344,6 +348,12 @@ if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
     raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
 BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
+BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")
+BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 16)
+BASALT_CLUSTER = os.environ.get("BASALT_CLUSTER", "embedded")
+if BASALT_CLUSTER not in ("embedded", "kubernetes"):
+    raise SystemExit(f"BASALT_CLUSTER is embedded or kubernetes, not {BASALT_CLUSTER!r}.")
+BASALT_NAMESPACE = os.environ.get("BASALT_NAMESPACE", "")
 BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
 
 # The process runtime and its logs. Paths are by colons, as in PATH.

@@ -18,6 +18,7 @@ from random import Random
 from time import monotonic
 
 from cluster.clock import Clock
+from cluster.errors import ApiError
 from cluster.kinds import POD_GROUP, QUEUE
 from cluster.patience import Patience
 from cluster.port import Cluster, Watch
@@ -88,6 +89,11 @@ class SchedulerLoop:
         self._start_over()
 
     @property
+    def cycles(self) -> int:
+        """How many cycles have run."""
+        return self._number
+
+    @property
     def aside(self) -> list[Aside]:
         """Objects that make no sense to the scheduler, each with its reason."""
         return self.cache.doubts()
@@ -102,6 +108,10 @@ class SchedulerLoop:
                 begin = monotonic()
                 try:
                     self._round(stop, binder, reporter, meter)
+                except ApiError as error:  # nothing of ours is at fault: what a cluster refuses here is to be read at all
+                    logger.warning("the cluster cannot be read: %s", error)
+                    self._start_over()
+                    stop.wait(self._distress.next())
                 except Exception:  # the loop outlives whatever one cycle meets
                     self.failures += 1
                     logger.exception("cycle %s failed; the model is read anew", self._number)

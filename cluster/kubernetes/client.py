@@ -35,18 +35,33 @@ Outcomes = list[Outcome]
 Job = tuple[str, str, Callable[[], Any]]
 
 
-def connect(url: str = "", token: str = "", authority: str = "") -> KubernetesCluster:
-    """The cluster behind a URL, or the one that the surroundings name. Raises Unavailable when nothing is configured."""
-    return KubernetesCluster(Transport.to(url, token, authority))
+def connect(
+    url: str = "", token: str = "", authority: str = "", *, at_once: int = AT_ONCE, answer_seconds: float = 0.0
+) -> KubernetesCluster:
+    """The cluster behind a URL, or the one that the surroundings name. Raises Unavailable when nothing is configured.
+
+    `at_once` bounds the requests that a batch has under way, `answer_seconds` the wait for an answer (0: a minute).
+    """
+    transport = Transport.to(url, token, authority)
+    transport.answer_seconds = answer_seconds or transport.answer_seconds
+    return KubernetesCluster(transport, at_once)
 
 
 class KubernetesCluster:
     """See `cluster.port.Cluster`. Its time is the wall's."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, at_once: int = AT_ONCE) -> None:
         self.clock = SystemClock()
         self._transport = transport
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="cluster-writes")
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="cluster-writes")
+
+    def guard(self, check: Callable[[], None]) -> None:
+        """Have `check` asked before every write, also within a batch; what it raises (an ApiError) is the write's outcome."""
+        self._transport.guard = check
+
+    def on_answer(self, heard: Callable[[str, int], None]) -> None:
+        """Tell of each request its method and the status of its answer (0: none came)."""
+        self._transport.heard = heard
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """The object."""

@@ -6,7 +6,7 @@ bodies are raw JSON, and no object is turned into a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -48,6 +48,11 @@ class Transport:
     """One API server, safe from any thread."""
 
     def __init__(self, configuration: Any) -> None:
+        self.guard: Callable[[], None] = lambda: None
+        """Called before each write, also each of a batch; raises ApiError when it may not be made."""
+        self.heard: Callable[[str, int], None] = lambda method, status: None
+        """Told of each request and its answer (0: none came)."""
+        self.answer_seconds = ANSWER_SECONDS
         configuration.connection_pool_maxsize = CONNECTIONS
         configuration.retries = urllib3.Retry(total=0)
         self._configuration = configuration
@@ -75,7 +80,10 @@ class Transport:
 
     def call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, media: str = "") -> Obj:
         """One request and its object. Raises ApiError."""
-        response = self._request(method, path, query, body, media, stream=False)
+        if method != "GET":
+            self.guard()
+        response = self._request(method, path, query, body, media, stream=False, seconds=self.answer_seconds)
+        self.heard(method, response.status)
         if response.status >= 300:
             raise refusal(response.status, response.data)
         found: Obj = orjson.loads(response.data)
@@ -88,9 +96,7 @@ class Transport:
             raise refusal(response.status, response.data)
         return _lines(response), response
 
-    def _request(
-        self, method: str, path: str, query: Any, body: Any, media: str, *, stream: bool, seconds: float = ANSWER_SECONDS
-    ) -> Any:
+    def _request(self, method: str, path: str, query: Any, body: Any, media: str, *, stream: bool, seconds: float) -> Any:
         headers = {"Accept": "application/json", "User-Agent": "basalt"}
         for setting in self._configuration.auth_settings().values():
             if setting["value"]:
@@ -109,6 +115,7 @@ class Transport:
                 retries=urllib3.Retry(total=0) if method != "GET" else urllib3.Retry(total=1),
             )
         except urllib3.exceptions.HTTPError as error:
+            self.heard(method, 0)
             raise Unavailable(f"the cluster does not answer: {error}") from None
         except TypeError as error:  # from orjson
             raise BadRequest(f"the object cannot be written as JSON: {error}") from None

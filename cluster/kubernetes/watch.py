@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from cluster.errors import ApiError, Expired
+from cluster.errors import ApiError, Expired, NotFound, Unavailable
 from cluster.kinds import Kind
 from cluster.kubernetes.transport import Transport, path_of, refusal
 from cluster.port import EventType, Obj, WatchEvent
@@ -20,7 +20,7 @@ from cluster.port import EventType, Obj, WatchEvent
 PAGE = 500
 IDLE_SECONDS = 40.0
 """A stream on which nothing came for so long, not even a bookmark, is taken to be dead."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_FIRST_PAUSE, _LONGEST_PAUSE, _ABSENT_PAUSE = 0.2, 10.0, 60.0
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +46,9 @@ class KubernetesWatch:
         self._unlisted = set(kinds)
         if not kinds:
             self._put([WatchEvent("SYNCED", None, {})])
-        first = {kind: self._list(kind) for kind in dict.fromkeys(kinds)}  # a refusal is the caller's to hear
-        for kind, (items, version) in first.items():
-            threading.Thread(target=self._follow, args=(kind, items, version), name=f"watch-{kind.plural}", daemon=True).start()
+        first = {kind: self._first(kind) for kind in dict.fromkeys(kinds)}  # a refusal is the caller's to hear
+        for kind, listed in first.items():
+            threading.Thread(target=self._follow, args=(kind, listed), name=f"watch-{kind.plural}", daemon=True).start()
 
     def get(self, timeout: float | None = None) -> WatchEvent | None:
         """The next event."""
@@ -90,6 +90,19 @@ class KubernetesWatch:
         if self._notify is not None:
             self._notify()
 
+    def _first(self, kind: Kind) -> tuple[list[Obj], str] | None:
+        """The first list of a kind; None for one that an older server does not have, and which is asked for now and then.
+
+        Raises ApiError; Unavailable when the server was not taught our own kinds, or does not serve them yet.
+        """
+        try:
+            return self._list(kind)
+        except NotFound:
+            if kind.group.endswith("volcano.sh"):
+                raise Unavailable(f"the cluster does not serve {kind}: is it installed? (manage.py install-crds)") from None
+            log.info("this cluster has no %s: there are none, then", kind)
+            return None
+
     def _list(self, kind: Kind) -> tuple[list[Obj], str]:
         """All objects of a kind, page by page, and the version to watch from. Raises ApiError."""
         items: list[Obj] = []
@@ -113,11 +126,13 @@ class KubernetesWatch:
             if not token:
                 return items, str(meta.get("resourceVersion") or "")
 
-    def _follow(self, kind: Kind, items: list[Obj], version: str) -> None:
+    def _follow(self, kind: Kind, listed: tuple[list[Obj], str] | None) -> None:
         """Tell one kind's objects for as long as the watch lives."""
         shown: dict[tuple[str, str], Obj] = {}
         pause = _FIRST_PAUSE
-        listed: tuple[list[Obj], str] | None = (items, version)
+        if listed is None:
+            self._has_listed(kind)
+            self._closed.wait(_ABSENT_PAUSE)
         while not self._closed.is_set():
             try:
                 if listed is None:
@@ -130,6 +145,10 @@ class KubernetesWatch:
                     version = self._stream(kind, shown, version)
             except Expired:
                 continue
+            except NotFound as error:  # not served now: what was shown stays
+                if shown:
+                    log.warning("%s cannot be watched now: %s", kind, error)
+                self._closed.wait(_LONGEST_PAUSE if shown else _ABSENT_PAUSE)
             except ApiError as error:
                 log.warning("%s cannot be watched now: %s", kind, error)
                 self._closed.wait(pause)

@@ -1,30 +1,51 @@
-"""`manage.py controller`: the dispatcher of the job controllers' work; a second one waits until the first is gone."""
+"""`manage.py controller`: the controllers of a Kubernetes cluster; of several one leads, and the others wait.
+
+With BASALT_CONTROLLERS=workers it is the dispatcher of the Celery workers' work instead, whose lead is in Redis.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import BaseCommand, CommandError
+from django.conf import settings
 
-from cluster.errors import ApiError
+from jobs.controller import ControllerManager
+from portal import services
+from portal.metrics import ControllerMetrics
+from portal.parts import Run
+from portal.process import PartCommand
 
 
-class Command(BaseCommand):
-    help = "Watch the cluster and hand out work to Celery workers (celery -A portal.celery worker)."
+class Command(PartCommand):
+    help = "Run the controllers of jobs, queues, flows and cron jobs over a Kubernetes cluster."
+    part, port = "controller", 8081
 
-    def handle(self, **_: Any) -> None:
-        from portal.celery import dispatcher
+    _manager: ControllerManager | None = None
+    _metrics: ControllerMetrics | None = None
 
-        stop = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        try:
-            made = dispatcher()
-        except (ApiError, ImproperlyConfigured) as error:
-            raise CommandError(str(error)) from None
-        with contextlib.suppress(KeyboardInterrupt):
-            made.run(stop)
-        stop.set()
+    def handle(self, **options: Any) -> None:
+        if settings.BASALT_CONTROLLERS == "workers":
+            options["no_leader_election"] = True
+        super().handle(**options)
+
+    def check_options(self, options: dict[str, Any]) -> None:
+        """Redis, where workers need it."""
+        if settings.BASALT_CONTROLLERS == "workers":
+            services.redis()
+
+    def ready(self) -> str:
+        """The local copy is complete."""
+        if settings.BASALT_CONTROLLERS == "workers" or (self._manager is not None and self._manager.informer.synced):
+            return ""
+        return "the local copy is not complete yet"
+
+    def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
+        """The controllers in threads, or the dispatcher for workers."""
+        if settings.BASALT_CONTROLLERS == "workers":
+            from portal.celery import dispatcher
+
+            return {"dispatcher": dispatcher(cluster).run}
+        self._manager = ControllerManager(cluster, cluster.clock)
+        if self._metrics is None:
+            self._metrics = ControllerMetrics(lambda: self._manager.informer if self._manager else None)
+        return {"controllers": self._manager.run}

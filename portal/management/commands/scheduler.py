@@ -1,0 +1,68 @@
+"""`manage.py scheduler`: the scheduler of a Kubernetes cluster; of several one leads, and the others wait."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+
+from cluster.kubernetes import KubernetesCluster
+from portal.decisions import Sink
+from portal.metrics import SchedulerMetrics
+from portal.parts import Run
+from portal.process import PartCommand
+from scheduler import conf
+from scheduler.framework.record import CycleRecord
+from scheduler.loop import SchedulerLoop
+
+
+class Command(PartCommand):
+    help = "Schedule the pods of a Kubernetes cluster (BASALT_CLUSTER_URL, the kubeconfig, or the service account of this pod)."
+    part, port = "scheduler", 8080
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        usual = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
+        parser.add_argument("--conf", type=Path, default=usual, help="a volcano-scheduler.conf (default: the one in deploy/)")
+        parser.add_argument(
+            "--no-decisions", action="store_true", help="keep decisions out of the database: this process needs none, then"
+        )
+        self._loop: SchedulerLoop | None = None
+        self._metrics = SchedulerMetrics()
+
+    def cluster(self, client: KubernetesCluster) -> Any:
+        """The API server as it is: the scheduler reads objects with their gaps."""
+        return client
+
+    def check_options(self, options: dict[str, Any]) -> None:
+        """The configuration."""
+        try:
+            conf.load(options["conf"].read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise CommandError(f"--conf {options['conf']}: {error}") from None
+
+    def ready(self) -> str:
+        """A first session has run."""
+        return "" if self._loop is not None and self._loop.cycles else "the first session has not run yet"
+
+    def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
+        """The loop, and what keeps its decisions."""
+        sink = None if options["no_decisions"] else Sink()
+
+        def record(cycle: CycleRecord) -> None:
+            self._metrics(cycle)
+            if sink is not None:
+                sink(cycle)
+
+        self._loop = SchedulerLoop(
+            cluster,
+            options["conf"],
+            cluster.clock,
+            record,
+            scheduler_names=settings.BASALT_SCHEDULER_NAMES,
+            told=sink.configured if sink is not None else None,
+        )
+        return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": sink.run})}
