@@ -27,6 +27,8 @@ from jobs.lifecycle import STOPPED, Action, Effect, effect
 from jobs.policies import Happening
 from jobs.roles import belongs, is_marked, phase_of
 
+MANY_CONFLICTS = 5
+"""Conflicts in a row after which they are told: somebody undoes what the controller does."""
 MOST_VANISHED = 1000
 """Jobs of which ended pods are remembered until a pass takes them: in a worker that pass may happen elsewhere."""
 MAX_FAILURES = 15
@@ -103,7 +105,7 @@ class JobController:
 
     def failed(self, key: str, error: Exception, failures: int) -> None:
         """Tell it on the job; after many refusals in a row the job is terminated instead."""
-        if isinstance(error, Conflict):
+        if isinstance(error, Conflict) and failures < MANY_CONFLICTS:
             return  # somebody else was quicker; the next pass sees what they wrote
         if not isinstance(error, Unavailable | TooManyRequests):
             self._context.refusals.add(key)

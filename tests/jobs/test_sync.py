@@ -42,3 +42,20 @@ def test_a_group_that_is_refused_is_told_on_the_job(world: World, monkeypatch: p
     world.settle()
     assert "PodGroupError" in world.reasons()
     assert world.pods() == []
+
+
+def test_conflicts_that_do_not_end_are_told(world: World, monkeypatch: pytest.MonkeyPatch):
+    from cluster.errors import Conflict
+
+    world.submit(job())
+
+    def patch_status(*_, **__):
+        raise Conflict("the object was changed since it was read")
+
+    monkeypatch.setattr(world.cluster, "patch_status", patch_status)
+    world.settle()
+    assert "JobStatusError" not in world.reasons()
+    for _ in range(6):
+        world.settle()
+        world.clock.advance(60)
+    assert "JobStatusError" in world.reasons()
