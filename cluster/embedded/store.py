@@ -336,7 +336,8 @@ class EmbeddedCluster:
     ) -> Iterator[str]:
         """Lines of a container's log, from whatever runs the pods; a pod that nothing runs has none."""
         pod = self.get(POD, name, namespace)
-        names = [c.get("name", "") for c in (pod.get("spec") or {}).get("containers") or ()]
+        spec = pod.get("spec") or {}
+        names = [c.get("name", "") for c in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))]
         if container and container not in names:
             raise NotFound(f"pod {namespace}/{name} has no container {container!r}; it has {', '.join(names)}")
         if self._log_source is None:

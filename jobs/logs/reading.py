@@ -11,7 +11,9 @@ from cluster.logs.streams import START, Position
 from jobs.logs.asked import Asked
 from jobs.logs.sources import Source
 
-CHUNK = 262_144
+CHUNK, SMALLEST = 262_144, 32_768
+HELD = 64 * 2**20
+"""Bytes of records that one reader may have in memory."""
 Line = tuple[Source, Record]
 
 
@@ -56,7 +58,7 @@ class Reading:
             if key in self._over:
                 continue
             ended = source.is_over()  # asked first: what is written before the end is then read
-            records, self._positions[key] = source.stream.read(self._positions[key], CHUNK)
+            records, self._positions[key] = source.stream.read(self._positions[key], self._chunk)
             found += [(source, record) for record in records]
             if ended and not records:
                 self._over.add(key)
@@ -69,29 +71,36 @@ class Reading:
         return len(self._over) == len(self.sources)
 
     def _tails(self, sources: list[Source], lines: int) -> list[Line]:
+        """The last lines of all together: however many sources there are, no more is held than is wanted."""
         found: list[Line] = []
         for source in sources:
             records, self._positions[source.key] = source.stream.tail(lines)
             found += [(source, record) for record in records if record.at >= self.asked.since]
-        found.sort(key=lambda line: line[1].at)
-        return found[len(found) - min(len(found), _from(found, lines)) :]
+            found.sort(key=lambda line: line[1].at)
+            found = found[len(found) - _from(found, lines) :]
+        return found
 
     def _all(self, source: Source) -> Iterator[Line]:
         position = source.stream.since(self.asked.since) if self.asked.since else START
         while True:
-            records, position = source.stream.read(position, CHUNK)
+            records, position = source.stream.read(position, self._chunk)
             self._positions[source.key] = position
             if not records:
                 return
             yield from ((source, record) for record in records if record.at >= self.asked.since)
 
+    @property
+    def _chunk(self) -> int:
+        """Bytes that are read of a source at a time: less of each, the more there are."""
+        return max(SMALLEST, min(CHUNK, HELD // max(1, len(self.sources))))
+
 
 def _from(found: list[Line], lines: int) -> int:
-    """How many records at the end make so many lines."""
-    full = 0
+    """How many records at the end make so many lines, and no more bytes than may be held."""
+    full = held = 0
     for count, (_, record) in enumerate(reversed(found)):
-        if record.full:
-            full += 1
-            if full > lines:
-                return count
+        held += len(record.text) + 64
+        full += record.full
+        if full > lines or held > HELD:
+            return count
     return len(found)

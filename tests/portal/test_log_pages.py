@@ -189,3 +189,24 @@ def test_pages_say_that_commands_run_here_only_when_they_do(world):
     assert words in text(get(world["staff"], "/admin/"))
     runtime.run_commands(None)
     assert words not in text(get(world["staff"], "/"))
+
+
+def test_one_reader_holds_no_more_than_he_may_of_many_long_logs(world, monkeypatch):
+    from jobs.logs import reading
+
+    monkeypatch.setattr(reading, "HELD", 300)
+    lines = text(get(world["owner"], JOB_LOGS, tailLines=1000)).splitlines()
+    assert 0 < len(lines) < 6
+    assert lines[-1].endswith("three \ufffd")
+    assert len(text(get(world["owner"], JOB_LOGS)).splitlines()) == 6, "what is streamed is not cut"
+
+
+def test_too_many_pods_are_not_read_together(world, monkeypatch):
+    from jobs.logs import sources
+
+    monkeypatch.setattr(sources, "MOST_PODS", 1)
+    answer = get(world["owner"], JOB_LOGS)
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?pod")
+    assert len(text(get(world["owner"], JOB_LOGS, pod="train-worker-1")).splitlines()) == 3
+    page = text(get(world["owner"], f"/jobs/{Job.objects.get().uid}/", tab="logs"))
+    assert page.count('class="lg-l') == 3

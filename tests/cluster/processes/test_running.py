@@ -273,7 +273,8 @@ def test_pods_find_each_other_by_name_and_use_the_same_port(moved_house):
     assert house.printed("asker") == ["one two"]
 
 
-def test_a_user_of_the_security_context_runs_the_program(house, as_root):
+def test_a_user_of_the_security_context_runs_the_program(moved_house, as_root):
+    house = moved_house
     house.pod(script="id -u; id -g; touch mine && echo ok", securityContext={"runAsUser": 1234, "runAsGroup": 4321})
     house.ended()
     assert house.printed() == ["1234", "4321", "ok"]
