@@ -138,7 +138,9 @@ def _templates(flow: Obj, places: dict[str, int], reader: Reader, faults: Faults
         try:
             found[title] = reader.get(JOB_TEMPLATE, title, namespace)
         except NotFound:
-            said = f"there is no JobTemplate {title!r} in namespace {namespace!r}: create it first or name another"
+            others = few(objects.namespace(t) for t in reader.list(JOB_TEMPLATE).items if objects.name(t) == title)
+            where = f" (there is one in {others})" if others else ""
+            said = f"there is no JobTemplate {title!r} in namespace {namespace!r}{where}: create it first or name another"
             faults.add(f"/spec/flows/{index}/name", said, "not_found")
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster.errors import Invalid
 from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NAMESPACE, Kind
 from jobs import operations
 from tests.conftest import SHARED
@@ -50,6 +51,11 @@ def test_a_patch_changes_the_image_of_the_only_container(world: World):
     assert [(c["name"], c["image"]) for c in containers] == [("cnn-mnist-torch", "myregistry/cnn-mnist-torch-cuda:v1")]
     assert containers[0]["command"] == ["python", "train.py", "--epoch", "3"]
     assert world.cluster.get(NAMESPACE, "training")
+
+
+def test_a_flow_finds_templates_in_its_own_namespace_alone(world: World):
+    with pytest.raises(Invalid, match=r"no JobTemplate 'ml-task' in namespace 'training' \(there is one in default\)"):
+        load(world, "jobflow-patch-template.yaml")
 
 
 def test_a_cron_job_runs_every_five_minutes_never_twice_at_once_and_keeps_its_history(world: World):
