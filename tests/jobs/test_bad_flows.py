@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster.errors import ApiError, BadRequest, Invalid
+from cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid
 from cluster.kinds import CRON_JOB, JOB_FLOW, JOB_TEMPLATE
 from jobs import operations
 from tests.jobs.cron.world import cron
@@ -83,7 +83,7 @@ def test_junk_anywhere_is_taken_or_refused_with_its_place(data: st.DataObject):
     refusal: ApiError | None = None
     try:
         operations.submit_kind(world.cluster, KINDS[obj["kind"]], obj)
-    except (Invalid, BadRequest) as error:
+    except (AlreadyExists, BadRequest, Invalid) as error:
         refusal = error
     if refusal is None:  # taken: nobody stumbles over it
         with stumbles() as told:
@@ -92,5 +92,5 @@ def test_junk_anywhere_is_taken_or_refused_with_its_place(data: st.DataObject):
             world.settle()
         assert told == []
     else:
-        assert refusal.fields or isinstance(refusal, BadRequest)
+        assert refusal.fields or isinstance(refusal, AlreadyExists | BadRequest)
         assert all(fault.pointer.startswith("/") and fault.message for fault in refusal.fields)
