@@ -21,7 +21,7 @@ from cluster.rest.views import route
 from jobs.logs import asked as parameters
 from jobs.logs import sources
 from jobs.logs.asked import Asked
-from jobs.logs.sending import Json, Text, check_room, send
+from jobs.logs.sending import Followed, Json, Text, send
 from jobs.logs.sources import Source
 from jobs.models import Job, Pod
 
@@ -154,14 +154,13 @@ def _pod(user: Any, uid: str, **where: str) -> Pod:
 def _answer(
     request: Request, asked: Asked, look: Callable[[], list[Source]], still: Callable[[], bool], title: str, *, many: bool
 ) -> StreamingHttpResponse:
-    if asked.follow:
-        check_room()
     form = Json() if asked.is_json else Text(asked, many=many)
     kind = "application/x-ndjson" if asked.is_json else "text/plain; charset=utf-8"
     headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
     if asked.download:
         headers["Content-Disposition"] = f'attachment; filename="{title}.log"'
-    return StreamingHttpResponse(send(asked, form, look, _still_signed_in(request, still)), content_type=kind, headers=headers)
+    answer = Followed if asked.follow else StreamingHttpResponse
+    return answer(send(asked, form, look, _still_signed_in(request, still)), content_type=kind, headers=headers)
 
 
 def _still_signed_in(request: Request, still: Callable[[], bool]) -> Callable[[], bool]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from asgiref.sync import sync_to_async
 from django.db import connections
+from django.http import StreamingHttpResponse
 
 from cluster.errors import TooManyRequests
 from jobs.logs.asked import Asked
@@ -19,9 +20,9 @@ from jobs.logs.sources import Source
 T = TypeVar("T")
 POLL, LOOK, QUIET = 0.3, 2.0, 15.0
 """Seconds between two looks for lines, for new pods and rights, and between two signs of life."""
-_MOST_FOLLOWERS = 64
+MOST_FOLLOWERS = 64
 
-_followers = threading.Semaphore(_MOST_FOLLOWERS)
+_followers = threading.Semaphore(MOST_FOLLOWERS)
 
 
 class Text:
@@ -92,11 +93,21 @@ class Json:
         return orjson.dumps({"end": reason}) + b"\n"
 
 
-def check_room() -> None:
-    """Raises TooManyRequests when as many logs are followed as may be at a time."""
-    if not _followers.acquire(blocking=False):
-        raise TooManyRequests(f"{_MOST_FOLLOWERS} logs are being followed already: try again later, or read without follow")
-    _followers.release()
+class Followed(StreamingHttpResponse):
+    """An answer that goes on. Only so many at a time: raises TooManyRequests when made beyond that; closing it makes room."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not _followers.acquire(blocking=False):
+            raise TooManyRequests(f"{MOST_FOLLOWERS} logs are being followed already: try again later, or read without follow")
+        self._holds = True
+        super().__init__(*args, **kwargs)
+
+    def close(self) -> None:
+        """Also when the reader went away."""
+        super().close()
+        if self._holds:
+            self._holds = False
+            _followers.release()
 
 
 async def send(
@@ -107,14 +118,8 @@ async def send(
         async for piece in _limited(_once(asked, form, look), asked.limit):
             yield piece
         return
-    if not _followers.acquire(blocking=False):
-        yield form.end("busy")
-        return
-    try:
-        async for piece in _limited(_follow(asked, form, look, still), asked.limit):
-            yield piece
-    finally:
-        _followers.release()
+    async for piece in _limited(_follow(asked, form, look, still), asked.limit):
+        yield piece
 
 
 async def _once(asked: Asked, form: Text | Json, look: Callable[[], list[Source]]) -> AsyncIterator[bytes]:

@@ -184,7 +184,7 @@ function take(message) {
     else append(found);
     if (isPaused) tell();
   }
-  if (message.end) say({ over: words.logOver, refused: words.logRefused, busy: words.logBusy }[message.end]);
+  if (message.end) say({ over: words.logOver, refused: words.logRefused }[message.end]);
   return message.end;
 }
 
@@ -194,7 +194,7 @@ async function follow(address) {
   try {
     const answer = await fetch(address, { headers: { Accept: "application/x-ndjson" } });
     if (!answer.ok) {
-      say(answer.status === 401 || answer.status === 403 ? words.signedOut : words.logBroken);
+      say({ 401: words.signedOut, 403: words.signedOut, 429: words.logBusy }[answer.status] ?? words.logBroken);
       return;
     }
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

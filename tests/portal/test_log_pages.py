@@ -1,16 +1,21 @@
 """Logs by REST and page: what can be asked, who may read, and the same for pods that are gone or simulated."""
 
 import gzip
+import threading
 
 import pytest
+from django.core.signals import request_finished
+from django.db import close_old_connections
 from django.test import Client, override_settings
 
 from cluster import runtime
 from cluster.embedded.processes.supervisor.output import LogWriter
 from cluster.embedded.store import EmbeddedCluster
+from cluster.errors import TooManyRequests
 from cluster.kinds import JOB, POD
 from cluster.logs.store import LogStore
 from cluster.projection import Batch
+from jobs.logs import sending
 from jobs.models import Job, Pod
 from portal.mirror import PROJECTIONS
 from portal.policy import StaffPolicy
@@ -141,7 +146,6 @@ def test_who_may_not_see_a_job_reads_its_log_by_no_door(world, path):
 
 
 def test_whoever_loses_the_right_is_cut_off_while_following(world, monkeypatch):
-    from jobs.logs import sending
     from jobs.logs.api import may_read_job
 
     job, owner = Job.objects.get(), world["owner"]
@@ -210,3 +214,31 @@ def test_too_many_pods_are_not_read_together(world, monkeypatch):
     assert len(text(get(world["owner"], JOB_LOGS, pod="train-worker-1")).splitlines()) == 3
     page = text(get(world["owner"], f"/jobs/{Job.objects.get().uid}/", tab="logs"))
     assert page.count('class="lg-l') == 3
+
+
+@pytest.fixture
+def connections_stay():
+    """The end of an answer closes connections; the test's own, with its transaction, is to stay."""
+    request_finished.disconnect(close_old_connections)
+    yield
+    request_finished.connect(close_old_connections)
+
+
+def test_only_so_many_follow_at_a_time_and_each_that_ends_makes_room(monkeypatch, connections_stay):
+    monkeypatch.setattr(sending, "_followers", threading.Semaphore(2))
+    first, second = sending.Followed([]), sending.Followed([])
+    with pytest.raises(TooManyRequests, match="being followed already"):
+        sending.Followed([])
+    first.close()
+    first.close()
+    third = sending.Followed([])
+    with pytest.raises(TooManyRequests):
+        sending.Followed([])
+    second.close()
+    third.close()
+
+
+def test_who_comes_too_late_to_follow_is_told_so(world, monkeypatch):
+    monkeypatch.setattr(sending, "_followers", threading.Semaphore(0))
+    assert get(world["owner"], JOB_LOGS, follow="true").status_code == 429
+    assert get(world["owner"], JOB_LOGS).status_code == 200
