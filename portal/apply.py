@@ -343,8 +343,13 @@ def _write(cluster: Cluster, item: Item, user: str) -> Result:
 def _status(existing: Obj | None, new: Obj) -> str:
     if existing is None:
         return "created"
-    same = new["metadata"]["resourceVersion"] == existing["metadata"]["resourceVersion"]
-    return "unchanged" if same else "configured"
+    return "unchanged" if _said(new) == _said(existing) else "configured"
+
+
+def _said(obj: Obj) -> Obj:
+    """What people say in an object: a controller may write its status, and so its version, at any moment."""
+    kept = {key: value for key, value in obj["metadata"].items() if key not in ("resourceVersion", "managedFields")}
+    return {**{key: value for key, value in obj.items() if key != "status"}, "metadata": kept}
 
 
 def _refused(refusals: list[AboutDocument], total: int) -> Refused:

@@ -18,6 +18,7 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.http.gate import Verb
+from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import FieldError, Forbidden, NotFound
 from cluster.kinds import (
     COMMAND,
@@ -127,7 +128,13 @@ def _sign(obj: Obj, user: str) -> None:
         raise Forbidden("annotations are a mapping", [FieldError("/metadata/annotations", "must be a mapping", "type")])
 
 
-api = KubernetesApi(runtime.current_or_none, PortalGate())
+def _embedded() -> EmbeddedCluster | None:
+    """The cluster to be served; a real API server is asked without a detour."""
+    current = runtime.current_or_none()
+    return current if isinstance(current, EmbeddedCluster) else None
+
+
+api = KubernetesApi(_embedded, PortalGate())
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

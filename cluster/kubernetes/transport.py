@@ -31,7 +31,7 @@ from cluster.kinds import Kind
 from cluster.pointers import from_field_path
 from cluster.port import Obj
 
-CONNECTIONS = 16
+CONNECTIONS = 128
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 60.0
 
 _BY_REASON: dict[str, type[ApiError]] = {

@@ -31,7 +31,7 @@ class ApiServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -53,17 +53,23 @@ class ApiServer:
 
     def start(self) -> None:
         """Start both and wait until the server says that it is ready."""
-        etcd_port = _free_port()
+        self._etcd_port = free_port()
         key, tokens = self.folder / "sa.key", self.folder / "tokens.csv"
         subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
         tokens.write_text(f"{TOKEN},admin,admin,system:masters\n")
-        etcd = f"http://127.0.0.1:{etcd_port}"
+        etcd = f"http://127.0.0.1:{self._etcd_port}"
         self._run(
             "etcd",
             "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync",
             "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
-            "--listen-peer-urls", f"http://127.0.0.1:{_free_port()}",
+            "--listen-peer-urls", f"http://127.0.0.1:{free_port()}",
         )  # fmt: skip
+        self.go_on()
+        self.kubeconfig.write_text(yaml.safe_dump(self._config()))
+
+    def go_on(self) -> None:
+        """Start the API server alone, over an etcd that runs, and wait until it is ready."""
+        key, tokens, etcd = self.folder / "sa.key", self.folder / "tokens.csv", f"http://127.0.0.1:{self._etcd_port}"
         self._run(
             "kube-apiserver",
             f"--etcd-servers={etcd}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
@@ -73,7 +79,12 @@ class ApiServer:
             "--service-cluster-ip-range=10.0.0.0/24",
         )  # fmt: skip
         self._wait()
-        self.kubeconfig.write_text(yaml.safe_dump(self._config()))
+
+    def pause(self) -> None:
+        """End the API server at once, as a machine does that dies; etcd keeps what was written."""
+        process = self._processes.pop()
+        process.kill()
+        process.wait(10)
 
     def stop(self) -> None:
         """End both."""
@@ -125,7 +136,8 @@ class ApiServer:
         }
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
