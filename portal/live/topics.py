@@ -19,9 +19,9 @@ from jobs.pages import parts, verdict
 from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
+from portal import evictions
 from portal.live import rendered
 from portal.live.answers import Answer, Row, Topic, Uids
-from portal import evictions
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
