@@ -114,12 +114,12 @@ class FlowController:
 
     def _start_parts(self, flow: Obj, jobs: dict[str, Obj]) -> float | None:
         """Make every job whose time has come; one that cannot be made does not stop the others."""
-        refused, asked = [], False
+        refused, asked, told = [], False, recorded(flow)
         for part in parts_of(flow):
             name = job_name(objects.name(flow), part["name"])
-            if name in jobs or is_done(flow, part["name"], jobs):
+            if name in jobs or is_done(name, jobs, told):
                 continue
-            if not self._may_start(flow, part, jobs):
+            if not self._may_start(flow, part, jobs, told):
                 asked = asked or bool(probe_of(part))
                 continue
             try:
@@ -130,13 +130,14 @@ class FlowController:
             raise _Waits("; ".join(refused))
         return probes.AGAIN if asked else None
 
-    def _may_start(self, flow: Obj, part: Obj, jobs: dict[str, Obj]) -> bool:
+    def _may_start(self, flow: Obj, part: Obj, jobs: dict[str, Obj], told: dict[str, Obj]) -> bool:
         """Whether all that a part waits for is done; with a probe: is done, or answers."""
         probe = probe_of(part)
         for target in targets_of(part):
-            if is_done(flow, target, jobs):
+            name = job_name(objects.name(flow), target)
+            if is_done(name, jobs, told):
                 continue
-            job = jobs.get(job_name(objects.name(flow), target))
+            job = jobs.get(name)
             if job is None or not probe or job_phase(job) not in ("Running", "Completing"):
                 return False
             if not probes.holds(probe, job, self._context.informer.by(POD, "job", objects.uid(job)), self._prober):

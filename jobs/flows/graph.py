@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from cluster.port import Obj
@@ -61,16 +62,14 @@ class Graph:
 
 def layers(parts: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Names by the longest way that leads to them, in each column near to what they wait for."""
+    waits = {name: [target for target in targets if target in parts] for name, targets in parts.items()}
+    try:
+        order = list(TopologicalSorter(waits).static_order())
+    except CycleError:  # admission refuses it; what came in elsewhere is drawn all the same
+        order = list(waits)
     depth: dict[str, int] = {}
-
-    def deep(name: str, above: frozenset[str] = frozenset()) -> int:
-        if name not in depth:
-            before = [target for target in parts[name] if target in parts and target not in above]
-            depth[name] = 1 + max((deep(target, above | {name}) for target in before), default=-1)
-        return depth[name]
-
-    for name in parts:
-        deep(name)
+    for name in order:
+        depth[name] = 1 + max((depth.get(target, -1) for target in waits[name]), default=-1)
     columns: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name in parts:
         columns[depth[name]].append(name)

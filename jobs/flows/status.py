@@ -56,12 +56,11 @@ def recorded(flow: Obj) -> dict[str, Obj]:
     return {entry["name"]: entry for entry in (flow.get("status") or {}).get("jobStatusList") or () if entry.get("name")}
 
 
-def is_done(flow: Obj, part: str, jobs: Mapping[str, Obj]) -> bool:
-    """Whether the job of a part is Completed, or was before it went."""
-    name = job_name(objects.name(flow), part)
+def is_done(name: str, jobs: Mapping[str, Obj], told: Mapping[str, Obj]) -> bool:
+    """Whether a job is Completed, or was before it went; `told` is what `recorded` gives."""
     if name in jobs:
         return job_phase(jobs[name]) == "Completed"
-    return recorded(flow).get(name, {}).get("state") == "Completed"
+    return told.get(name, {}).get("state") == "Completed"
 
 
 def new_status(flow: Obj, jobs: Mapping[str, Obj]) -> dict[str, Any]:

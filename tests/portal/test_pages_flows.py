@@ -234,6 +234,9 @@ def test_jobs_stand_in_columns_by_the_longest_way_to_them():
     ]
     assert layers({"a": [], "b": [], "x": ["b"], "y": ["a"]}) == [["a", "b"], ["y", "x"]]
     assert layers({}) == []
+    chain = {str(i): [str(i - 1)] if i else [] for i in reversed(range(1000))}
+    assert layers(chain) == [[str(i)] for i in range(1000)]
+    assert sorted(name for column in layers({"a": ["b"], "b": ["a"]}) for name in column) == ["a", "b"]
 
 
 def test_a_line_leads_from_each_target():
