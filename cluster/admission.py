@@ -40,6 +40,21 @@ class Rules(Protocol):
         ...
 
 
+class PlainRules:
+    """Rules that fill in nothing, unless they say so, and leave deletion alone."""
+
+    def default(self, request: Request) -> None:
+        """Nothing to fill in."""
+
+    def validate(self, request: Request) -> list[FieldError]:
+        """Every fault of what is to be kept."""
+        return [] if request.operation == "DELETE" else self.check(request)
+
+    def check(self, request: Request) -> list[FieldError]:
+        """Every fault of a new object, or of a new version."""
+        raise NotImplementedError
+
+
 class Admission:
     """The registered rules, applied in the order of their registration."""
 
@@ -77,4 +92,4 @@ class Admission:
 
 admission = Admission()
 
-__all__ = ["Admission", "Forbidden", "Operation", "Request", "Rules", "admission"]
+__all__ = ["Admission", "Forbidden", "Operation", "PlainRules", "Request", "Rules", "admission"]

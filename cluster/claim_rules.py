@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster.admission import Request, Rules
+from cluster.admission import PlainRules, Request, Rules
 from cluster.device_selectors import Version, compile_selector
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import (
@@ -29,7 +29,7 @@ from cluster.kinds import (
 from cluster.pointers import pointer
 from cluster.port import Obj
 from cluster.quantities import parse_quantity
-from cluster.validation import Count, Faults, Meta, Positive, Resources, Shape, check_shape
+from cluster.validation import Count, Meta, Positive, Resources, Shape, check_shape
 
 ADMIN = "resource.kubernetes.io/admin-access"
 """The label (`"true"`) of namespaces whose claims may look into devices that others hold."""
@@ -229,23 +229,18 @@ class _Slice(Shape):
     spec: _SliceSpec
 
 
-class ShapeRules:
-    """The shape of a kind, and what more `check` finds; nothing is asked on deletion."""
+class ShapeRules(PlainRules):
+    """The shape of a kind, and what more `beyond` finds."""
 
     def __init__(self, shape: type[Shape]) -> None:
         self._shape = shape
 
-    def default(self, request: Request) -> None:
-        """Nothing to fill in."""
+    def check(self, request: Request) -> list[FieldError]:
+        """The shape, and once it is right the rest."""
+        faults = check_shape(self._shape, request.obj)
+        return faults or [FieldError(where, why, "invalid") for where, why in self.beyond(request)]
 
-    def validate(self, request: Request) -> list[FieldError]:
-        """Every fault of what is to be kept."""
-        if request.operation == "DELETE":
-            return []
-        faults = Faults(check_shape(self._shape, request.obj))
-        return faults or [FieldError(where, why, "invalid") for where, why in self.check(request)]
-
-    def check(self, request: Request) -> Iterator[tuple[str, str]]:
+    def beyond(self, request: Request) -> Iterator[tuple[str, str]]:
         """Place and reason of every fault beyond the shape."""
         return iter(())
 
@@ -253,7 +248,7 @@ class ShapeRules:
 class SizedRules(ShapeRules):
     """Claims and volumes have a size."""
 
-    def check(self, request: Request) -> Iterator[tuple[str, str]]:
+    def beyond(self, request: Request) -> Iterator[tuple[str, str]]:
         """A size."""
         spec = request.obj["spec"]
         where = ("resources", "requests") if request.kind == CLAIM else ("capacity",)
@@ -269,7 +264,7 @@ class SizedRules(ShapeRules):
 class RequestRules(ShapeRules):
     """Claims of devices: each request of one form, selectors that are expressions, looking into others' only where allowed."""
 
-    def check(self, request: Request) -> Iterator[tuple[str, str]]:
+    def beyond(self, request: Request) -> Iterator[tuple[str, str]]:
         """Requests and constraints."""
         base = ("spec", "spec") if request.kind == RESOURCE_CLAIM_TEMPLATE else ("spec",)
         spec = request.obj["spec"]["spec"] if len(base) > 1 else request.obj["spec"]
@@ -299,7 +294,7 @@ class RequestRules(ShapeRules):
 class DeviceClassRules(ShapeRules):
     """Classes of devices: selectors that are expressions."""
 
-    def check(self, request: Request) -> Iterator[tuple[str, str]]:
+    def beyond(self, request: Request) -> Iterator[tuple[str, str]]:
         """Selectors."""
         yield from _expressions("/spec", request.obj.get("spec") or {})
 
@@ -307,7 +302,7 @@ class DeviceClassRules(ShapeRules):
 class SliceRules(ShapeRules):
     """Devices that a driver publishes: from one place each, with values that can be read."""
 
-    def check(self, request: Request) -> Iterator[tuple[str, str]]:
+    def beyond(self, request: Request) -> Iterator[tuple[str, str]]:
         """Where they are reached from, and what they are."""
         spec = request.obj["spec"]
         places = [name for name in ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection") if spec.get(name)]

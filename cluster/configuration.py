@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cluster.admission import Request, Rules
+from cluster.admission import PlainRules, Request, Rules
 from cluster.errors import FieldError
 from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.pointers import pointer
@@ -27,7 +27,7 @@ class _Held(Shape):
     immutable: bool | None = None
 
 
-class ConfigurationRules:
+class ConfigurationRules(PlainRules):
     """Keys that are file names, values that are what they say, not too much of them, and what is immutable stays.
 
     `texts` and `encoded` are the fields that hold plain text, and base64.
@@ -41,10 +41,8 @@ class ConfigurationRules:
         if request.kind == SECRET and not request.obj.get("type"):
             request.obj["type"] = "Opaque"
 
-    def validate(self, request: Request) -> list[FieldError]:
-        """Every fault of what is to be kept."""
-        if request.operation == "DELETE":
-            return []
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then keys, values and sizes, then what must not change."""
         obj, faults = request.obj, Faults(check_shape(_Held, request.obj))
         if request.kind == SECRET and not isinstance(obj.get("type"), str):
             faults.add("/type", "must be text", "type")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from cluster import hypernodes, objects
-from cluster.admission import Request
+from cluster.admission import PlainRules, Request
 from cluster.errors import AlreadyExists, FieldError, NotFound
 from cluster.informer import Change, IndexFunction, Informer
 from cluster.kinds import CONFIG_MAP, HYPER_NODE, NODE, Kind
@@ -116,18 +116,15 @@ class HyperNodeController:
             self._informer.observe(HYPER_NODE, patched)
 
 
-class DiscoveryRules:
+class DiscoveryRules(PlainRules):
     """Admission of the ConfigMap that says how domains are found: it must be one that can be read."""
 
-    def default(self, request: Request) -> None:
-        """Nothing to fill in."""
-
-    def validate(self, request: Request) -> list[FieldError]:
+    def check(self, request: Request) -> list[FieldError]:
         """Every fault of the configuration, at its key."""
         meta, data = request.obj.get("metadata") or {}, request.obj.get("data")
         named = (meta.get("namespace"), meta.get("name")) == (hypernodes.CONFIG_NAMESPACE, hypernodes.CONFIG_NAME)
         text = data.get(hypernodes.CONFIG_KEY) if isinstance(data, dict) else None
-        if request.operation == "DELETE" or not named or not isinstance(text, str):
+        if not named or not isinstance(text, str):
             return []
         try:
             hypernodes.label_types(text)

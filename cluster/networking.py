@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cluster.admission import Request, Rules
+from cluster.admission import PlainRules, Request, Rules
 from cluster.errors import FieldError
 from cluster.kinds import NETWORK_POLICY, SERVICE, Kind
 from cluster.names import LABEL_ADVICE, is_dns_label
@@ -93,7 +93,7 @@ class _NetworkPolicy(Shape):
     spec: _PolicySpec
 
 
-class ServiceRules:
+class ServiceRules(PlainRules):
     """Services: ports with names of their own, labels to select by, an address that stays."""
 
     def default(self, request: Request) -> None:
@@ -102,10 +102,8 @@ class ServiceRules:
         if isinstance(spec, dict) and not spec.get("type"):
             spec["type"] = "ClusterIP"
 
-    def validate(self, request: Request) -> list[FieldError]:
-        """Every fault of what is to be kept."""
-        if request.operation == "DELETE":
-            return []
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then what belongs together."""
         shape = check_shape(_Service, request.obj)
         found, spec = Faults(), prune(request.obj, shape).get("spec") or {}
         kind, address, ports = spec.get("type") or "ClusterIP", spec.get("clusterIP") or "", spec.get("ports") or []
@@ -159,7 +157,7 @@ def _check_target(target: Any, where: str, faults: Faults) -> None:
         faults.add(where, f"must be 1 to 65535, not {target}", "range")
 
 
-class NetworkPolicyRules:
+class NetworkPolicyRules(PlainRules):
     """NetworkPolicies: whom they are about, and from and to whom traffic is let through."""
 
     def default(self, request: Request) -> None:
@@ -168,10 +166,8 @@ class NetworkPolicyRules:
         if isinstance(spec, dict) and not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
 
-    def validate(self, request: Request) -> list[FieldError]:
-        """Every fault of what is to be kept."""
-        if request.operation == "DELETE":
-            return []
+    def check(self, request: Request) -> list[FieldError]:
+        """Shapes, then what belongs together."""
         shape = check_shape(_NetworkPolicy, request.obj)
         found, spec = Faults(), prune(request.obj, shape).get("spec") or {}
         _check_selector(spec.get("podSelector") or {}, "/spec/podSelector", found)

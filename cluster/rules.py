@@ -9,7 +9,7 @@ import re
 from typing import Any, Literal
 
 from cluster import configuration, networking
-from cluster.admission import Request, Rules
+from cluster.admission import PlainRules, Request, Rules
 from cluster.cpus import LARGEST, format_cpus, parse_cpus
 from cluster.errors import FieldError
 from cluster.kinds import HYPER_NODE, NODE, NUMATOPOLOGY, POD, Kind
@@ -124,22 +124,7 @@ class NumatopologyShape(Shape):
     spec: _NumatopologySpec | None = None
 
 
-class _Plain:
-    """Rules that default nothing and leave deletion alone."""
-
-    def default(self, request: Request) -> None:
-        """Nothing to fill in."""
-
-    def validate(self, request: Request) -> list[FieldError]:
-        """Every fault of what is to be kept."""
-        return [] if request.operation == "DELETE" else self.check(request)
-
-    def check(self, request: Request) -> list[FieldError]:
-        """Every fault."""
-        raise NotImplementedError
-
-
-class NodeRules(_Plain):
+class NodeRules(PlainRules):
     """Nodes: amounts that can be counted, sound taints, and GPU annotations that can be read."""
 
     def check(self, request: Request) -> list[FieldError]:
@@ -165,7 +150,7 @@ class NodeRules(_Plain):
         return faults
 
 
-class HyperNodeRules(_Plain):
+class HyperNodeRules(PlainRules):
     """HyperNodes: members by exactly one selector, and domains only by their names."""
 
     def check(self, request: Request) -> list[FieldError]:
@@ -196,7 +181,7 @@ class HyperNodeRules(_Plain):
                 faults.add(f"{where}/regexMatch/pattern", f"is no regular expression: {error}")
 
 
-class NumatopologyRules(_Plain):
+class NumatopologyRules(PlainRules):
     """Numatopologies: CPUs by their ids, and lists of CPUs that say only those."""
 
     def check(self, request: Request) -> list[FieldError]:
@@ -228,7 +213,7 @@ class NumatopologyRules(_Plain):
             faults.add(where, f"{format_cpus(unknown)} are not in /spec/cpuDetail")
 
 
-class PodChangeRules(_Plain):
+class PodChangeRules(PlainRules):
     """Which GPUs a pod holds, in figures; and what may change in a pod's spec once it is there, as in Kubernetes: little."""
 
     def default(self, request: Request) -> None:
