@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASURES = ("scheduler", "sharing", "openb", "gangs", "start", "joblist", "jobs", "gpus")
+MEASURES = ("scheduler", "sharing", "openb", "gangs", "start", "joblist", "jobs", "gpus", "kubernetes")
 
 
 def main(names: list[str]) -> int:
