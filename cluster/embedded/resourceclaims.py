@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 
 from cluster import objects
-from cluster.embedded.volumes import owned_by
 from cluster.errors import AlreadyExists, Conflict, NotFound
 from cluster.kinds import POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
 from cluster.port import Cluster, Obj, WatchEvent
@@ -35,7 +34,7 @@ class ResourceClaimKeeper:
         if event.kind == POD and (obj.get("spec") or {}).get("resourceClaims"):
             gone = event.type == "DELETED"
             if gone or _is_over(obj):
-                self._claims.update(dict.fromkeys(sorted(self._used.get(objects.uid(obj), ()))))
+                self._claims.update(dict.fromkeys(sorted(self._used.pop(objects.uid(obj), ()))))
                 self._lacking.discard(key)
             if not gone:
                 self._pods[key] = None
@@ -152,7 +151,7 @@ def claim_for(pod: Obj, name: str, template: Obj) -> Obj:
             "namespace": objects.namespace(pod),
             "labels": dict(meta.get("labels") or {}),
             "annotations": {**(meta.get("annotations") or {}), POD_CLAIM: name},
-            "ownerReferences": [owned_by(pod)],
+            "ownerReferences": [objects.owner_reference(pod)],
         },
         "spec": wanted.get("spec") or {},
     }

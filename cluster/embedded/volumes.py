@@ -12,7 +12,7 @@ from typing import Any
 
 from cluster import objects, volumes
 from cluster.errors import AlreadyExists, Conflict, NotFound
-from cluster.kinds import CLAIM, NODE, POD, STORAGE_CLASS, VOLUME
+from cluster.kinds import CLAIM, NODE, STORAGE_CLASS, VOLUME
 from cluster.port import Cluster, Obj, WatchEvent
 
 KINDS = (STORAGE_CLASS, VOLUME, CLAIM)
@@ -192,18 +192,6 @@ class VolumeKeeper:
         return 1
 
 
-def owned_by(pod: Obj) -> Obj:
-    """The owner reference of what is made for a pod and goes with it."""
-    return {
-        "apiVersion": POD.api_version,
-        "kind": POD.kind,
-        "name": objects.name(pod),
-        "uid": objects.uid(pod),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def standard_class() -> Obj:
     """The StorageClass of a cluster in which nobody made one."""
     return {
@@ -230,7 +218,7 @@ def ephemeral_claims(pod: Obj) -> Iterator[Obj]:
                     "namespace": objects.namespace(pod),
                     "labels": dict(meta.get("labels") or {}),
                     "annotations": dict(meta.get("annotations") or {}),
-                    "ownerReferences": [owned_by(pod)],
+                    "ownerReferences": [objects.owner_reference(pod)],
                 },
                 "spec": template.get("spec") or {},
             }

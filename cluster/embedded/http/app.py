@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -38,7 +37,6 @@ LONGEST_BODY = 3 * 2**20
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
 class Unauthorized(Exception):
     """No token, or none that is known."""
 

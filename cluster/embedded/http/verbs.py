@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from cluster.documents import load
 from cluster.embedded.http.answers import success
 from cluster.embedded.http.gate import Gate
 from cluster.embedded.http.paths import Target
@@ -49,8 +50,6 @@ class Body:
         if not self.content:
             return {}
         if "yaml" in self.media:
-            from cluster.documents import load
-
             return load(self.content)[0].obj
         try:
             return orjson.loads(self.content)
