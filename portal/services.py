@@ -32,6 +32,7 @@ def connection(*, answer_seconds: float = 0.0) -> KubernetesCluster:
         settings.BASALT_CLUSTER_CA,
         at_once=settings.BASALT_CLUSTER_AT_ONCE,
         answer_seconds=answer_seconds,
+        rate=settings.BASALT_CLUSTER_RATE,
     )
 
 

@@ -20,6 +20,7 @@ BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster
 BASALT_CLUSTER_TOKEN    a bearer token for that, such as one of `manage.py token`
 BASALT_CLUSTER_CA       a file of certificates by which that API server is known (default: the system's)
 BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API server (default: 16)
+BASALT_CLUSTER_RATE     most writes a second that a process makes there (default: 0, as fast as answers come)
 BASALT_NAMESPACE        namespace of the Leases by which processes elect their leader (default: the pod's own, else default)
 """
 
@@ -55,11 +56,11 @@ def _listed(name: str, default: str) -> list[str]:
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
 
 
-def _whole(name: str, default: int) -> int:
-    """A setting that is a whole number above 0."""
+def _whole(name: str, default: int, least: int = 1) -> int:
+    """A setting that is a whole number, 1 or more unless `least` says otherwise."""
     text = os.environ.get(name, str(default))
-    if not text.isdecimal() or int(text) < 1:
-        raise SystemExit(f"{name} is a whole number above 0, not {text!r}.")
+    if not text.isdecimal() or int(text) < least:
+        raise SystemExit(f"{name} is {'' if least else '0 or '}a whole number above 0, not {text!r}.")
     return int(text)
 
 
@@ -350,6 +351,7 @@ BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")
 BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 16)
+BASALT_CLUSTER_RATE = _whole("BASALT_CLUSTER_RATE", 0, least=0)
 BASALT_CLUSTER = os.environ.get("BASALT_CLUSTER", "embedded")
 if BASALT_CLUSTER not in ("embedded", "kubernetes"):
     raise SystemExit(f"BASALT_CLUSTER is embedded or kubernetes, not {BASALT_CLUSTER!r}.")

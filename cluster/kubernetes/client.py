@@ -11,6 +11,7 @@ from typing import Any
 from cluster.clock import SystemClock
 from cluster.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import POD, Kind
+from cluster.kubernetes.pace import Pace
 from cluster.kubernetes.transport import Transport, path_of
 from cluster.kubernetes.watch import KubernetesWatch
 from cluster.objects import now_stamp
@@ -36,14 +37,16 @@ Job = tuple[str, str, Callable[[], Any]]
 
 
 def connect(
-    url: str = "", token: str = "", authority: str = "", *, at_once: int = AT_ONCE, answer_seconds: float = 0.0
+    url: str = "", token: str = "", authority: str = "", *, at_once: int = AT_ONCE, answer_seconds: float = 0.0, rate: float = 0.0
 ) -> KubernetesCluster:
     """The cluster behind a URL, or the one that the surroundings name. Raises Unavailable when nothing is configured.
 
-    `at_once` bounds the requests that a batch has under way, `answer_seconds` the wait for an answer (0: a minute).
+    `at_once` bounds the requests that a batch has under way, `answer_seconds` the wait for an answer (0: a minute), `rate`
+    the writes a second (0: as fast as answers come).
     """
     transport = Transport.to(url, token, authority)
     transport.answer_seconds = answer_seconds or transport.answer_seconds
+    transport.pace = Pace(rate)
     return KubernetesCluster(transport, at_once)
 
 

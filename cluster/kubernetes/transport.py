@@ -6,6 +6,7 @@ bodies are raw JSON, and no object is turned into a model.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -28,6 +29,7 @@ from cluster.errors import (
     Unavailable,
 )
 from cluster.kinds import Kind
+from cluster.kubernetes.pace import MOST_PAUSES, Pace, asked_pause
 from cluster.pointers import from_field_path
 from cluster.port import Obj
 
@@ -53,6 +55,7 @@ class Transport:
         self.heard: Callable[[str, int], None] = lambda method, status: None
         """Told of each request and its answer (0: none came)."""
         self.answer_seconds = ANSWER_SECONDS
+        self.pace = Pace()
         configuration.connection_pool_maxsize = CONNECTIONS
         configuration.retries = urllib3.Retry(total=0)
         self._configuration = configuration
@@ -80,10 +83,16 @@ class Transport:
 
     def call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, media: str = "") -> Obj:
         """One request and its object. Raises ApiError."""
-        if method != "GET":
-            self.guard()
-        response = self._request(method, path, query, body, media, stream=False, seconds=self.answer_seconds)
-        self.heard(method, response.status)
+        for paused in range(MOST_PAUSES):
+            if method != "GET":
+                self.pace.wait()
+                self.guard()
+            response = self._request(method, path, query, body, media, stream=False, seconds=self.answer_seconds)
+            self.heard(method, response.status)
+            pause = asked_pause(response.status, response.headers.get("Retry-After"), path)
+            if pause is None or paused == MOST_PAUSES - 1:
+                break
+            time.sleep(pause)
         if response.status >= 300:
             raise refusal(response.status, response.data)
         found: Obj = orjson.loads(response.data)

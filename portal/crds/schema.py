@@ -55,6 +55,11 @@ def _mapping(part: Schema, found: Schema, shapes: dict[str, Schema]) -> Schema:
 
 
 def _nullable(choices: list[Schema], shapes: dict[str, Schema]) -> Schema:
-    """`X | None`; shapes know no other union."""
-    (only,) = (choice for choice in choices if choice.get("type") != "null")
-    return {**_convert(only, shapes), "nullable": True}
+    """`X | None`, or a number that may be written as text; of other unions a schema says nothing."""
+    meant = [choice for choice in choices if choice.get("type") != "null"]
+    nullable = {"nullable": True} if len(meant) < len(choices) else {}
+    if len(meant) == 1:
+        return {**_convert(meant[0], shapes), "nullable": True}
+    if {choice.get("type") for choice in meant} == {"integer", "string"}:
+        return {"x-kubernetes-int-or-string": True, **nullable}
+    return {"x-kubernetes-preserve-unknown-fields": True, **nullable}

@@ -32,7 +32,10 @@ class Collector:
 
     def _run(self) -> None:
         while not self._stop.wait(_PAUSE):
-            listed = [(kind, obj) for kind in self._kinds for obj in self._cluster.list(kind).items]
+            try:
+                listed = [(kind, obj) for kind in self._kinds for obj in self._cluster.list(kind).items]
+            except ApiError:
+                continue  # the server is away
             for kind, obj in listed:
                 try:
                     self._look_at(kind, obj, listed)
