@@ -6,6 +6,9 @@ from cluster import objects
 from cluster.kinds import JOB
 from cluster.port import Obj
 
+FIELD_MANAGER = "basalt-controller"
+"""Who wrote what the controllers wrote, in `metadata.managedFields`."""
+
 # On pods, as annotation and mostly as label too.
 GROUP_NAME = "scheduling.k8s.io/group-name"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -57,7 +60,6 @@ LAST_COMMAND = "basalt.dev/command"
 
 PENDING_ACTION = "basalt.dev/action"
 """In a job's `status.controlledResources`: the action that a policy has begun and that is not finished yet, with its target."""
-
 
 MEMORY = "basalt.dev/memory"
 """In a job's `status.controlledResources`: what has to be remembered for its policies (`jobs.controller.memory`)."""

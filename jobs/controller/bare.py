@@ -15,9 +15,10 @@ from cluster.informer import Change, IndexFunction
 from cluster.kinds import DAEMON_SET, PLAIN_JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind, by_api
 from cluster.port import Obj
 from jobs import keys
-from jobs.controller.base import FIELD_MANAGER, Context
+from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.groups import bare_changes, bare_group_name, build_bare_group
+from jobs.keys import FIELD_MANAGER
 from jobs.roles import FINISHED, phase_of
 
 OWNERS: tuple[Kind, ...] = (REPLICA_SET, STATEFUL_SET, DAEMON_SET, PLAIN_JOB)

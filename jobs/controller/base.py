@@ -11,7 +11,6 @@ from cluster.clock import Clock
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
 
-FIELD_MANAGER = "basalt-controller"
 A_PASS = 500
 """Pods made or deleted in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
 SOON = 0.05

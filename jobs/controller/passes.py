@@ -11,10 +11,11 @@ from cluster.errors import AlreadyExists, NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS
 from cluster.port import Obj, Outcome, Victim
 from jobs import keys
-from jobs.controller.base import FIELD_MANAGER, Context
+from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.memory import Memory
 from jobs.controller.status import difference
+from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import Action
 from jobs.policies import Event, Happening
 from jobs.roles import is_marked

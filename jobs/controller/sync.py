@@ -9,10 +9,11 @@ from cluster.port import Obj
 from jobs import keys
 from jobs.controller import plugins as hooks
 from jobs.controller import status as statuses
-from jobs.controller.base import A_PASS, FIELD_MANAGER, SOON
+from jobs.controller.base import A_PASS, SOON
 from jobs.controller.passes import Pass
 from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.held import HELD, VOLUMES, said
+from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import Phase, advance
 from jobs.plugins import Plugin, plugins_of
 from jobs.pods import build_pod, claim_name, is_forwarded

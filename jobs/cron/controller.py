@@ -14,11 +14,12 @@ from cluster.informer import Change, IndexFunction
 from cluster.kinds import CRON_JOB, JOB, Kind
 from cluster.port import Obj
 from jobs import keys
-from jobs.controller.base import FIELD_MANAGER, Context
+from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.status import difference
 from jobs.cron import runs
 from jobs.cron.schedule import Schedule, ScheduleError, zone
+from jobs.keys import FIELD_MANAGER
 
 
 class _Refused(Exception):

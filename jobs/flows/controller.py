@@ -12,7 +12,7 @@ from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, POD, Kind
 from cluster.port import Obj
-from jobs.controller.base import FIELD_MANAGER, Context
+from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.status import difference
 from jobs.flows import probes
@@ -28,6 +28,7 @@ from jobs.flows.parts import (
 )
 from jobs.flows.patching import PatchError
 from jobs.flows.status import BROKEN, ENDED, FlowPhase, is_done, job_phase, new_status, phase_of, recorded
+from jobs.keys import FIELD_MANAGER
 
 
 class _Waits(Exception):

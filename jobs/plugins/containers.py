@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cluster import objects
 from cluster.port import Obj
-from jobs import keys
 
 
 def containers(pod: Obj, *, init: bool) -> Iterator[Obj]:
@@ -31,13 +29,3 @@ def mount(pod: Obj, volume: Obj, **where: str) -> None:
     pod["spec"].setdefault("volumes", []).append(volume)
     for container in containers(pod, init=True):
         container.setdefault("volumeMounts", []).append({"name": volume["name"], **where})
-
-
-def role(pod: Obj) -> str:
-    """The role that a pod belongs to."""
-    return objects.annotations(pod).get(keys.TASK_SPEC, "")
-
-
-def index(pod: Obj) -> int:
-    """Which copy of its role a pod is: the last part of its name."""
-    return int(objects.name(pod).rsplit("-", 1)[-1])

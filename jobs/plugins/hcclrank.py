@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from cluster import objects
 from cluster.port import Obj
+from jobs.keys import index_of
 from jobs.plugins.base import Plugin
-from jobs.plugins.containers import containers, index, role
+from jobs.plugins.containers import containers
 from jobs.plugins.flags import Flag
 from jobs.plugins.hosts import named
+from jobs.roles import role_of
 
 RANK_INDEX = "hccl/rankIndex"
 
@@ -26,12 +29,12 @@ class HcclRank(Plugin):
             annotations[RANK_INDEX] = rank
 
     def _rank(self, pod: Obj, job: Obj) -> str:
-        if role(pod) == self.arguments.text("master"):
-            return str(index(pod))
-        if role(pod) != self.arguments.text("worker"):
+        if role_of(pod) == self.arguments.text("master"):
+            return str(index_of(objects.name(pod)))
+        if role_of(pod) != self.arguments.text("worker"):
             return ""
         master = named(job["spec"], self.arguments.text("master")) or {}
-        return str(int(master.get("replicas") or 0) + index(pod))
+        return str(int(master.get("replicas") or 0) + index_of(objects.name(pod)))
 
 
 def _rank_in_env(pod: Obj) -> str:

@@ -9,8 +9,7 @@ from cluster import objects
 from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from cluster.kinds import JOB, Kind
 from cluster.port import Cluster, Obj
-
-MANAGER = "basalt-controller"
+from jobs.keys import FIELD_MANAGER
 
 
 class Taken(ApiError):
@@ -51,7 +50,7 @@ class Maker:
         if own is None:
             self.create(kind, name, body)
         elif any(own.get(field) != value for field, value in body.items()):
-            self._cluster.replace(kind, {**own, **body}, field_manager=MANAGER)
+            self._cluster.replace(kind, {**own, **body}, field_manager=FIELD_MANAGER)
 
     def offer(self, kind: Kind, name: str, body: Obj) -> None:
         """Make the object when there is none of the name; somebody else's will do, and is told of."""
@@ -74,7 +73,7 @@ class Maker:
             **body,
         }
         try:
-            self._cluster.create(kind, obj, field_manager=MANAGER)
+            self._cluster.create(kind, obj, field_manager=FIELD_MANAGER)
         except AlreadyExists as error:
             raise Conflict(error.message) from None
 

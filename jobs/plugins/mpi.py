@@ -9,10 +9,11 @@ from cluster import objects
 from cluster.errors import FieldError
 from cluster.port import Obj
 from jobs.plugins.base import Plugin, tasks_of
-from jobs.plugins.containers import add_env, containers, open_port, role
+from jobs.plugins.containers import add_env, containers, open_port
 from jobs.plugins.flags import Flag
 from jobs.plugins.hosts import domains, joined_length, named
 from jobs.plugins.limits import too_long
+from jobs.roles import role_of
 
 HOSTS = "MPI_HOST"
 
@@ -27,7 +28,7 @@ class Mpi(Plugin):
 
     def on_pod_create(self, pod: Obj, job: Obj) -> None:
         """The port everywhere, the hosts on the master; a master without workers is left as it is."""
-        is_master = role(pod) == self.arguments.text("master")
+        is_master = role_of(pod) == self.arguments.text("master")
         if is_master and self._workers(job) is None:
             return
         for container in containers(pod, init=True):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from cluster import objects
 from cluster.port import Obj
+from jobs.keys import index_of
 from jobs.plugins.base import Plugin
-from jobs.plugins.containers import add_env, containers, index, open_port, role
+from jobs.plugins.containers import add_env, containers, open_port
 from jobs.plugins.flags import Flag
 from jobs.plugins.hosts import domain, named
+from jobs.roles import role_of
 
 WAITER = "wait-for-master"
 _SECONDS_BETWEEN = 2
@@ -37,10 +39,10 @@ class Pytorch(Plugin):
         roles = [master] if worker is None or worker is master else [master, worker]
         size = sum(int(task.get("replicas") or 0) for task in roles)
         variables = [("MASTER_ADDR", address), ("MASTER_PORT", str(port)), ("WORLD_SIZE", str(size))]
-        if role(pod) == given.text("worker"):
-            variables.append(("RANK", str(index(pod) + 1)))
+        if role_of(pod) == given.text("worker"):
+            variables.append(("RANK", str(index_of(objects.name(pod)) + 1)))
             self._let_wait(pod, address)
-        elif role(pod) == given.text("master"):
+        elif role_of(pod) == given.text("master"):
             variables.append(("RANK", "0"))
         for container in containers(pod, init=False):
             open_port(container, "pytorchjob-port", port)

@@ -11,11 +11,12 @@ from cluster.kinds import SERVICE, Kind
 from cluster.port import Obj
 from jobs import keys
 from jobs.plugins.base import Plugin, tasks_of
-from jobs.plugins.containers import containers, open_port, role
+from jobs.plugins.containers import containers, open_port
 from jobs.plugins.flags import Flag
 from jobs.plugins.hosts import domain, named
 from jobs.plugins.limits import is_service_name, no_service_name
 from jobs.plugins.maker import Maker
+from jobs.roles import role_of
 
 _PORTS = {"gcs": "port", "dashboard": "dashboardPort", "client-server": "clientPort"}
 """Names of the head's ports, and the flags that number them."""
@@ -60,14 +61,14 @@ class Ray(Plugin):
         if head is None:
             raise ApiError(f"there is no task {given.text('head')!r}, which is to be the head")
         for container in containers(pod, init=False):
-            if (role(pod), container.get("name")) == (given.text("head"), given.text("headContainer")):
+            if (role_of(pod), container.get("name")) == (given.text("head"), given.text("headContainer")):
                 for name, flag in _PORTS.items():
                     open_port(container, name, given.whole(flag))
                 container["command"] = _shell(
                     f"ray start --head --block --dashboard-host=0.0.0.0 --port={given.whole('port')} "
                     f"--dashboard-port={given.whole('dashboardPort')} --ray-client-server-port={given.whole('clientPort')}"
                 )
-            if (role(pod), container.get("name")) == (given.text("worker"), given.text("workerContainer")):
+            if (role_of(pod), container.get("name")) == (given.text("worker"), given.text("workerContainer")):
                 address = domain(objects.name(job), head, 0)
                 container["command"] = _shell(f"ray start --block --address={address}:{given.whole('port')}")
 

@@ -9,11 +9,13 @@ from typing import Any
 from cluster import objects
 from cluster.errors import FieldError
 from cluster.port import Obj
+from jobs.keys import index_of
 from jobs.plugins.base import Plugin, tasks_of
-from jobs.plugins.containers import add_env, containers, index, role
+from jobs.plugins.containers import add_env, containers
 from jobs.plugins.flags import Flag
 from jobs.plugins.hosts import domain, joined_length
 from jobs.plugins.limits import too_long
+from jobs.roles import role_of
 
 CONFIG = "TF_CONFIG"
 _KINDS = ("ps", "worker", "chief", "evaluator")
@@ -36,7 +38,7 @@ class Tensorflow(Plugin):
             return
         if self._cluster is None:
             self._cluster = self._cluster_of(job["spec"], objects.name(job))
-        place = _json({"type": self._kind(role(pod)), "index": index(pod)})
+        place = _json({"type": self._kind(role_of(pod)), "index": index_of(objects.name(pod))})
         text = f'{{"cluster":{self._cluster},"task":{place}}}'
         for container in containers(pod, init=False):
             add_env(container, (CONFIG, text))
