@@ -185,6 +185,7 @@ class StatusKeeper:
             if verdict is None and job.is_fresh(ssn.now):
                 return
         code = verdict.code.value if verdict is not None else ""
+        told.pods = {task.uid: told.pods[task.uid] for task in waiting if task.uid in told.pods}
         for task in waiting:
             if task.gated:
                 continue

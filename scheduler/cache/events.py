@@ -133,14 +133,15 @@ class SchedulerCache:
         """Take one event in. Never raises for what an object says."""
         if event.kind is None or event.kind not in self._appliers:
             return
-        key = (event.kind.kind, objects.key(event.object))
+        key, gone = (event.kind.kind, objects.key(event.object)), event.type == "DELETED"
+        self.aside.pop(key, None)
         try:
-            self._appliers[event.kind](event.object, event.type == "DELETED")
-            self.aside.pop(key, None)
+            self._appliers[event.kind](event.object, gone)
         except Exception as error:  # noqa: BLE001 - whatever one object says, the others go on
-            reason = str(error) if isinstance(error, ValueError) else f"malformed ({type(error).__name__}: {error})"
-            self.aside[key] = Aside(*key, reason)
             self._set_aside(event.kind, event.object)
+            if not gone:
+                reason = str(error) if isinstance(error, ValueError) else f"malformed ({type(error).__name__}: {error})"
+                self.aside[key] = Aside(*key, reason)
         self._fit()
 
     def apply_all(self, events: Iterable[WatchEvent]) -> int:

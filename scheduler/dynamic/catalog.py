@@ -24,6 +24,9 @@ KINDS = (DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM_TEMPLATE, RESOURCE_CLAIM)
 Key = tuple[str, str, str]
 """Driver, pool and name of a device."""
 
+_MOST_ANSWERS = 100
+"""Selectors of which a device remembers whether it meets them: claims bring ever new ones."""
+
 
 @dataclass(slots=True, eq=False)
 class Device:
@@ -45,6 +48,8 @@ class Device:
                 found = compile_selector(selector).fits(self.key[0], self.attributes, self.capacity)
             except ValueError:
                 found = False
+            if len(self._answers) >= _MOST_ANSWERS:
+                self._answers.clear()
             self._answers[selector] = found
         return found
 

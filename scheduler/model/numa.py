@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from cluster import objects
@@ -122,7 +122,7 @@ def read(obj: Obj) -> NumaInfo:
         if not all(isinstance(number, int) and 0 <= number <= LARGEST for number in numbers):
             raise ValueError(f"spec.cpuDetail.{text}: numa, socket and core must be whole numbers from 0 to {LARGEST}")
         places[cpu] = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
-    layout = Layout(places)
+    layout = _layout(tuple(sorted(places.items())))
     told = _mapping(_mapping(spec.get("numares"), "spec.numares").get("cpu"), "spec.numares.cpu")
     allocatable = parse_cpus(str(told.get("allocatable") or "")) if told else None
     if allocatable is not None and allocatable & ~layout.all:
@@ -137,6 +137,12 @@ def read(obj: Obj) -> NumaInfo:
         -(-milli // 1000),
         frozenset(_given(spec.get("podAllocations") or ())),
     )
+
+
+@lru_cache(maxsize=1024)
+def _layout(places: tuple[tuple[int, Place], ...]) -> Layout:
+    """One layout for all machines of a make: what is kept of layouts is kept once, whoever tells of his anew."""
+    return Layout(dict(places))
 
 
 def _given(pods: Any) -> Iterable[str]:

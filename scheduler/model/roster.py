@@ -101,6 +101,12 @@ class Roster:
         """A queue is not known any more."""
         for job in self._members[name].values():
             job.touch()
+        self._forget_queue(name)
+
+    def _forget_queue(self, name: str) -> None:
+        """Keep nothing of a queue that is gone once the last of its jobs has left it."""
+        if name not in self._queues and not self._members[name]:
+            del self._members[name]
 
     def widen(self, width: int) -> None:
         """Follow a grown dimension table."""
@@ -134,6 +140,7 @@ class Roster:
             del self._seats[job]
             _put(self._members[was], job, False)
             _put(self.jobs, job, False)
+            self._forget_queue(was)
         if queue is not None and known and was != queue:
             self._seats[job] = queue
             self._members[queue][uid] = self.jobs[uid] = job
@@ -184,6 +191,8 @@ class Roster:
                 self._free.append(self._rows.pop(job))
                 del self._counted_in[job]
         self._book([job for job in jobs if job in self._rows], 1)
+        for name in self._sums.keys() - self._queues.keys():
+            del self._sums[name]  # nothing is left in it: all its jobs have been taken off
 
     def _fill(self, job: JobInfo) -> None:
         row = self._rows.get(job)

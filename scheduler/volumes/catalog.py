@@ -50,20 +50,29 @@ class Storage:
         self.version += 1
         self.volumes_version += kind == VOLUME
         if kind == VOLUME and old is not None:
-            self._reserved.get(_owner(old), {}).pop(key, None)
-            self._by_class[volume_class(old)].pop(key, None)
-            self._sorted.pop(volume_class(old), None)
+            self._unfile(key, old)
         if gone:
             return
         if kind == VOLUME:
             capacity_of(obj)
-            self._by_class.setdefault(volume_class(obj), {})[key] = obj
-            if owner := _owner(obj):
-                self._reserved.setdefault(owner, {})[key] = obj
-            self._sorted.pop(volume_class(obj), None)
+            self._file(key, obj)
         elif kind == CLAIM:
             size_of(obj)
         self._found[kind][key] = obj
+
+    def _file(self, name: str, volume: Obj) -> None:
+        self._by_class.setdefault(volume_class(volume), {})[name] = volume
+        self._sorted.pop(volume_class(volume), None)
+        if owner := _owner(volume):
+            self._reserved.setdefault(owner, {})[name] = volume
+
+    def _unfile(self, name: str, volume: Obj) -> None:
+        del self._by_class[volume_class(volume)][name]
+        self._sorted.pop(volume_class(volume), None)
+        if owner := _owner(volume):
+            del self._reserved[owner][name]
+            if not self._reserved[owner]:
+                del self._reserved[owner]
 
     # -- look-ups --------------------------------------------------------------------------------------------------------
 
@@ -74,6 +83,10 @@ class Storage:
     def volume(self, name: str) -> Obj | None:
         """A volume by its name."""
         return self._found[VOLUME].get(name)
+
+    def volume_count(self) -> int:
+        """How many volumes there are."""
+        return len(self._found[VOLUME])
 
     def storage_class(self, claim: Obj) -> Obj | None:
         """The StorageClass of a claim; None when it names none, or one that is not there."""

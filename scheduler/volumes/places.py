@@ -38,6 +38,8 @@ _ZONES = (
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
 )
+_SPARE = 64
+"""Answers about volumes that are gone which may stay in any case."""
 _RENAMED = ("failure-domain.beta.kubernetes.io/", "topology.kubernetes.io/")
 
 
@@ -58,8 +60,14 @@ class Places:
         """`[rows]`: the nodes from which a volume can be reached, by its node affinity."""
         found = self._reached.get(objects.name(volume))
         if found is None or found[0] is not volume:
+            if len(self._reached) > 2 * self.storage.volume_count() + _SPARE:
+                self._forget_gone()
             found = self._reached[objects.name(volume)] = volume, self._reaches(volume)
         return found[1]
+
+    def _forget_gone(self) -> None:
+        """Keep only answers about volumes that are there: those made for pods come and go with them."""
+        self._reached = {name: found for name, found in self._reached.items() if self.storage.volume(name) is found[0]}
 
     def _reaches(self, volume: Obj) -> Mask:
         required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 CAUSE = "devices"
 _EVERYWHERE = -1
-_NOBODY: set[str] = set()
+_NOBODY: frozenset[str] = frozenset()
 _PLACED = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
@@ -179,14 +179,11 @@ class DeviceRules:
         """The first request that no node can meet: how many devices it asks, and how many the best node has free."""
         for ask in self._split(task)[1].values():
             for request in ask.all_requests():
-                counts = [0]
-                for row in self._ssn.nodes.live_rows():
-                    found = allocator.matching(request, self._inventory.of(row))
-                    counts.append(sum(not self._is_gone_by(device.key) for device in found))
-                known = any(allocator.matching(request, self._inventory.of(row)) for row in self._ssn.nodes.live_rows())
-                asked, free = max(request.count, 1), max(counts)
+                matching = [allocator.matching(request, self._inventory.of(row)) for row in self._ssn.nodes.live_rows()]
+                counts = (sum(not self._is_gone_by(device.key) for device in found) for found in matching)
+                asked, free = max(request.count, 1), max(counts, default=0)
                 if free < asked:
-                    code = Code.DEVICES_INSUFFICIENT if known else Code.DEVICE_SELECTOR
+                    code = Code.DEVICES_INSUFFICIENT if any(matching) else Code.DEVICE_SELECTOR
                     verdict = self._refused(task, code, request.device_class)
                     return replace(verdict, asked=asked * 1000, free=free * 1000, short=(asked - free) * 1000)
         return None

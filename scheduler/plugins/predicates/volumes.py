@@ -41,7 +41,7 @@ class VolumeRules:
         self._places = _places(ssn, columns)
         self._limits = self._storage.limits() if checks["NodeVolumeLimits"] else {}
         self._users: dict[str, dict[str, TaskInfo]] | None = None
-        self._answers: dict[str, tuple[int, Mask, Mask]] = {}
+        self._last: tuple[str, int, Mask, Mask] | None = None
         if checks["VolumeBinding"]:
             ssn.add_pre_predicate(plugin, self._claims_are_there)
             ssn.add_task_predicate(plugin, "volume_in_use", self._alone_later, _mounts, now=self._alone_now)
@@ -105,11 +105,12 @@ class VolumeRules:
         return self._waiting(task)[0][at.rows]
 
     def _waiting(self, task: TaskInfo) -> tuple[Mask, Mask]:
-        found = self._answers.get(task.uid)
-        if found is None or found[0] != self._storage.version:
+        """As `Places.waiting`; two checks after each other ask it of the same task."""
+        moment = (task.uid, self._storage.version)
+        if self._last is None or self._last[:2] != moment:
             claims = {key: claim for key, claim in unbound(self._claims(task)).items() if self._storage.is_delayed(claim)}
-            found = self._answers[task.uid] = self._storage.version, *self._places.waiting(claims)
-        return found[1], found[2]
+            self._last = *moment, *self._places.waiting(claims)
+        return self._last[2:]
 
     @staticmethod
     def _all(at: Block, masks: list[Mask]) -> Mask:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class TaskTopology:
 
     def on_session_open(self, ssn: Session) -> None:
         self._nodes = ssn.nodes
-        for job in ssn.jobs.values():
+        for job in ssn.active():
             if job.count(TaskStatus.PENDING) and (found := self._buckets(ssn, job)) is not None:
                 self._jobs[job.uid] = found
         if self._jobs:
@@ -138,7 +138,9 @@ def _with_room(bucket: Bucket, task: TaskInfo, free: Ints) -> Ints:
 
 def _tell_once(ssn: Session, job: JobInfo, trouble: str) -> None:
     """Say in the log what is wrong with a job's annotations, once for each text."""
-    told: dict[Any, str] = ssn.memo.setdefault(TaskTopology.name, {})
+    told: dict[str, str] = ssn.memo.setdefault(TaskTopology.name, {})
     if told.get(job.uid) != trouble:
+        for gone in told.keys() - ssn.jobs.keys():
+            del told[gone]
         told[job.uid] = trouble
         logger.warning("%s: %s; its tasks are placed without", job.uid, trouble)
