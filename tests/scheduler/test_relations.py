@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler.framework.explain import Verdict
-from tests.scheduler.world import World, gang, node
+from tests.scheduler.eviction.world import HIGH, LOW, MID, Busy, conf, job
+from tests.scheduler.world import World, gang, node, queue
 
 CONF = """\
 actions: "enqueue, allocate, preempt, reclaim, backfill"
@@ -18,6 +19,7 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}, {name: binpack}]
 """
+CROWDED = conf("enqueue, allocate, preempt, reclaim, backfill", "priority -gang conformance -drf predicates proportion nodeorder")
 Names = Callable[[str, int], str]
 often = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -91,3 +93,40 @@ def test_free_nodes_never_make_a_lone_gang_wait_that_fitted(fleet, more, specs, 
     known = nodes_of(fleet, plain)
     after = World(known[:at], extra, known[at:], job_of(alone[0], 0, plain), conf=CONF).cycle(2)
     assert len(after.bound) >= len(before.bound)
+
+
+crowds = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.sampled_from("ab"), st.sampled_from([LOW, MID, HIGH])),
+    min_size=2,
+    max_size=6,
+)
+
+
+def crowded(fleet: Any, specs: Any, prefix: str) -> tuple[dict[str, str], list[Any], dict[str, Any]]:
+    """Binds, evictions and verdicts of some cycles, nodes and jobs called by a prefix that keeps their order."""
+    parts = [
+        job(f"{prefix}{i}", replicas, min(least, replicas), cpu=cpu, queue=where, priority=priority, at=i)
+        for i, (replicas, least, cpu, where, priority) in enumerate(specs)
+    ]
+    nodes = [node(f"{prefix}n{i}", cpu=cpu) for i, cpu in enumerate(fleet)]
+    world = Busy(nodes, queue("a"), queue("b"), *parts[: len(parts) // 2], conf=CROWDED).cycle(3)
+    world.add(*parts[len(parts) // 2 :]).cycle(3)
+    evictions = [(record.victim, record.preemptor_pod, record.node, record.rule) for record in world.records]
+    return world.bound, evictions, {name: (v and (v.code, v.short, v.spared)) for name, v in world.verdicts.items()}
+
+
+def called(found: Any, old: str, new: str) -> Any:
+    """The same with other names."""
+    if isinstance(found, str):
+        return found.replace(old, new)
+    if isinstance(found, dict):
+        return {called(key, old, new): called(value, old, new) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return type(found)(called(each, old, new) for each in found)
+    return found
+
+
+@often
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), crowds)
+def test_other_names_in_the_same_order_evict_the_same(fleet, specs):
+    assert crowded(fleet, specs, "x") == called(crowded(fleet, specs, "quite-another-"), "quite-another-", "x")
