@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from scheduler.framework.session import Session
 
 NEVER = -np.inf
+_SPARE = 64
+"""Standings of vanished classes that may stay in any case."""
 
 
 @dataclass(slots=True)
@@ -315,7 +317,7 @@ def _kept(ssn: Session) -> dict[TaskClass, Standing]:
     conf, standings = ssn.memo.get("standings", (None, {}))
     if conf is not ssn.conf:
         standings = {}
-    elif len(standings) > 2 * len(ssn.classes) + 64:
+    elif len(standings) > 2 * len(ssn.classes) + _SPARE:
         known = set(ssn.classes)
         standings = {cls: standing for cls, standing in standings.items() if cls in known}
     ssn.memo["standings"] = (ssn.conf, standings)
