@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from cluster import kinds
+from cluster.columns import COLUMNS, Column
 from cluster.kinds import Kind
 from cluster.rules import HyperNodeShape, NumatopologyShape
 from jobs.cron.shapes import CronShape
@@ -23,23 +24,12 @@ OURS = "basalt"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of `kubectl get`; a wide one appears with `-o wide`."""
-
-    name: str
-    path: str
-    type: str = "string"
-    wide: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Defined:
-    """A kind, the shape of its objects, its short names and its columns."""
+    """A kind, the shape of its objects and its short names."""
 
     kind: Kind
     shape: type[BaseModel]
     short: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
 
     @property
     def name(self) -> str:
@@ -47,68 +37,16 @@ class Defined:
         return str(self.kind)
 
 
-_AGE = Column("AGE", ".metadata.creationTimestamp", "date")
-_QUEUE = Column("QUEUE", ".spec.queue", wide=True)
-_PHASE = Column("STATUS", ".status.state.phase")
-
 DEFINED: tuple[Defined, ...] = (
-    Defined(
-        kinds.JOB,
-        JobShape,
-        ("vcjob", "vj"),
-        (
-            _PHASE,
-            Column("minAvailable", ".status.minAvailable", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
-            _AGE,
-            _QUEUE,
-        ),
-    ),
-    Defined(
-        kinds.CRON_JOB,
-        CronShape,
-        ("cronvcjob", "cronvj"),
-        (
-            Column("SCHEDULE", ".spec.schedule"),
-            Column("TIMEZONE", ".spec.timeZone"),
-            Column("SUSPEND", ".spec.suspend", "boolean"),
-            Column("LAST SCHEDULE", ".status.lastScheduleTime", "date"),
-            _AGE,
-        ),
-    ),
+    Defined(kinds.JOB, JobShape, ("vcjob", "vj")),
+    Defined(kinds.CRON_JOB, CronShape, ("cronvcjob", "cronvj")),
     Defined(kinds.COMMAND, CommandShape),
-    Defined(
-        kinds.QUEUE,
-        QueueShape,
-        ("q", "queue-v1beta1"),
-        (Column("PARENT", ".spec.parent"), Column("STATE", ".status.state"), Column("WEIGHT", ".spec.weight", "integer")),
-    ),
-    Defined(
-        kinds.POD_GROUP,
-        GroupShape,
-        ("pg", "podgroup-v1beta1"),
-        (
-            Column("STATUS", ".status.phase"),
-            Column("minMember", ".spec.minMember", "integer"),
-            Column("RUNNINGS", ".status.running", "integer"),
-            _AGE,
-            _QUEUE,
-        ),
-    ),
-    Defined(
-        kinds.HYPER_NODE,
-        HyperNodeShape,
-        ("hn",),
-        (
-            Column("Tier", ".spec.tier", "integer"),
-            Column("TierName", ".spec.tierName"),
-            Column("NodeCount", ".status.nodeCount", "integer"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
-    ),
+    Defined(kinds.QUEUE, QueueShape, ("q", "queue-v1beta1")),
+    Defined(kinds.POD_GROUP, GroupShape, ("pg", "podgroup-v1beta1")),
+    Defined(kinds.HYPER_NODE, HyperNodeShape, ("hn",)),
     Defined(kinds.NUMATOPOLOGY, NumatopologyShape, ("numatopo",)),
-    Defined(kinds.JOB_FLOW, FlowShape, ("jf",), (_PHASE, _AGE)),
-    Defined(kinds.JOB_TEMPLATE, TemplateShape, ("jt",), (_AGE,)),
+    Defined(kinds.JOB_FLOW, FlowShape, ("jf",)),
+    Defined(kinds.JOB_TEMPLATE, TemplateShape, ("jt",)),
 )
 
 
@@ -123,8 +61,8 @@ def definition(defined: Defined) -> dict[str, Any]:
     }
     if kind.has_status:
         version["subresources"] = {"status": {}}
-    if defined.columns:
-        version["additionalPrinterColumns"] = [_column(column) for column in defined.columns]
+    if columns := COLUMNS.get(kind):
+        version["additionalPrinterColumns"] = [_column(column) for column in columns]
     names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}
     if defined.short:
         names["shortNames"] = list(defined.short)

@@ -19,6 +19,7 @@ from cluster.embedded.http.answers import failure, status
 from cluster.embedded.http.discovery import document
 from cluster.embedded.http.gate import Gate
 from cluster.embedded.http.paths import Target, target
+from cluster.embedded.http.table import as_table, is_wanted
 from cluster.embedded.http.verbs import Body, answer
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, BadRequest, Expired, Forbidden, Unavailable
@@ -85,13 +86,24 @@ class KubernetesApi:
         if scope["method"] == "GET" and not await asyncio.to_thread(self._gate.may_read, user, wanted.kind):
             raise Forbidden(f"{user} may not read {wanted.kind}")
         show: Show = whole if await asyncio.to_thread(self._gate.sees_all, user) else shown
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        tabled = scope["method"] == "GET" and is_wanted(headers.get(b"accept", ""))
+
+        def table(objects: list[Obj], meta: Obj) -> Obj:
+            return as_table(
+                wanted.kind, [show(obj) for obj in objects], cluster.clock.now(), meta, query.get("includeObject", "")
+            )
+
         if scope["method"] == "GET" and query.get("watch") in ("1", "true"):
-            await self._watch(cluster, wanted, query, show, receive, send)
+            each = (lambda obj: table([obj], {"resourceVersion": obj["metadata"]["resourceVersion"]})) if tabled else show
+            await self._watch(cluster, wanted, query, each, receive, send)
             return
-        body = Body(await _read(receive), dict(scope["headers"]).get(b"content-type", b"").decode("latin-1"))
+        body = Body(await _read(receive), headers.get(b"content-type", ""))
         code, said = await asyncio.to_thread(answer, cluster, self._gate, user, scope["method"], wanted, query, body)
         if isinstance(said, str):
             await _reply_text(send, said)
+        elif tabled:
+            await _reply(send, code, table(said.get("items", [said]), said["metadata"] if "items" in said else {}))
         elif "items" in said:
             await _reply(send, code, {**said, "items": [show(obj) for obj in said["items"]]})
         else:
