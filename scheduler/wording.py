@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cluster.objects import format_units
+from cluster.quantities import BYTES
 from scheduler.framework.explain import Code, Spared, Stage, Verdict
 
 _CAUSES = {
@@ -55,78 +56,61 @@ _SPARED = {
 """Why pods stay, by the rule that spares them."""
 
 
+_SAYS = {
+    Code.QUEUE_MISSING: "queue {queue} does not exist",
+    Code.QUEUE_CLOSED: "queue {queue} is closed to new work",
+    Code.QUEUE_CYCLE: "nothing is scheduled: queue {queue} is its own ancestor",
+    Code.QUEUE_NOT_LEAF: "nothing is scheduled: queue {queue} has queues below it, and jobs of its own",
+    Code.QUEUE_BROKEN: "queue {queue} places nothing: its {resource} cannot be read",
+    Code.QUEUE_CAPABILITY: "queue {queue} is at its limit: {asks}",
+    Code.QUEUE_DESERVED: "queue {queue} is at its share: {asks}",
+    Code.RESOURCE_QUOTA: "a resource quota of the namespace is used up: {asks}",
+    Code.OVERCOMMIT: "the cluster has admitted as much as it may: {asks}",
+    Code.POD_TOO_LARGE: "a pod asks {asked} {resource}, and the largest node has {limit}",
+    Code.GANG_TOO_FEW_PODS: "{placeable} of the needed {needed} pods exist",
+    Code.GATED: "a scheduling gate holds the pods",
+    Code.NODES_NONE: "there are no nodes",
+    Code.RELEASING: "room is kept until pods that are ending have left it",
+    Code.TOPOLOGY_OUTSIDE: "its pods run in {domain}, above the allowed tier {tier}: the others may go nowhere",
+    Code.VOLUME_MISSING: "persistent volume claim {resource} does not exist",
+    Code.VOLUME_UNBOUND: "persistent volume claim {resource} is not bound yet, and waits for no pod",
+    Code.VOLUME_LOST: "persistent volume claim {resource} has lost its volume",
+    Code.VOLUME_LEAVING: "persistent volume claim {resource} is being deleted",
+    Code.VOLUME_FOREIGN: "persistent volume claim {resource} was not made for this pod",
+    Code.DEVICE_CLAIM_MISSING: "resource claim {resource} does not exist yet",
+    Code.DEVICE_CLAIM_LEAVING: "resource claim {resource} is being deleted",
+    Code.DEVICE_CLAIM_FOREIGN: "resource claim {resource} was not made for this pod",
+    Code.DEVICE_CLASS_MISSING: "device class {resource} does not exist",
+    Code.DEVICE_SELECTOR: "no device of class {resource} is what the claim selects",
+    Code.DEVICES_INSUFFICIENT: "asks {asked} devices of class {resource}, the best node has {free} free",
+    Code.DEVICE_QUOTA: "queue {queue} is at its limit of devices: {asks}",
+}
+"""What says itself by its numbers; `asks` is what is asked, left and allowed."""
+
+
 def describe(verdict: Verdict) -> str:
     """Why a gang or a pod waits."""
     match verdict.code:
-        case Code.QUEUE_MISSING:
-            return f"queue {verdict.queue} does not exist"
-        case Code.QUEUE_CLOSED:
-            return f"queue {verdict.queue} is closed to new work"
-        case Code.QUEUE_CYCLE:
-            return f"nothing is scheduled: queue {verdict.queue} is its own ancestor"
         case Code.QUEUE_PARENT_MISSING:
             return f"nothing is scheduled: {_without_parent(verdict.queue)}"
-        case Code.QUEUE_NOT_LEAF:
-            return f"nothing is scheduled: queue {verdict.queue} has queues below it, and jobs of its own"
-        case Code.QUEUE_BROKEN:
-            return f"queue {verdict.queue} places nothing: its {verdict.resource} cannot be read"
         case Code.QUEUE_OVERUSED:
             return f"queue {verdict.queue} holds all that it deserves{_of(verdict)}"
-        case Code.QUEUE_CAPABILITY:
-            return f"queue {verdict.queue} is at its limit: {_asks(verdict)}"
-        case Code.QUEUE_DESERVED:
-            return f"queue {verdict.queue} is at its share: {_asks(verdict)}"
-        case Code.RESOURCE_QUOTA:
-            return f"a resource quota of the namespace is used up: {_asks(verdict)}"
         case Code.EXTENDER:
             held = "its queue" if verdict.stage is Stage.QUEUE_LIMIT else "this job"
             return f"an extender of the scheduler holds back {held}"
-        case Code.OVERCOMMIT:
-            return f"the cluster has admitted as much as it may: {_asks(verdict)}"
-        case Code.POD_TOO_LARGE:
-            asked, limit = _amount(verdict, verdict.asked), _amount(verdict, verdict.limit)
-            return f"a pod asks {asked} {verdict.resource}, and the largest node has {limit}"
-        case Code.GANG_TOO_FEW_PODS:
-            return f"{verdict.placeable} of the needed {verdict.needed} pods exist"
-        case Code.GATED:
-            return "a scheduling gate holds the pods"
-        case Code.NODES_NONE:
-            return "there are no nodes"
         case Code.TOPOLOGY_NO_DOMAIN:
             return _domains(verdict)
-        case Code.TOPOLOGY_OUTSIDE:
-            return f"its pods run in {verdict.domain}, above the allowed tier {verdict.tier}: the others may go nowhere"
-        case Code.VOLUME_MISSING:
-            return f"persistent volume claim {verdict.resource} does not exist"
-        case Code.VOLUME_UNBOUND:
-            return f"persistent volume claim {verdict.resource} is not bound yet, and waits for no pod"
-        case Code.VOLUME_LOST:
-            return f"persistent volume claim {verdict.resource} has lost its volume"
-        case Code.VOLUME_LEAVING:
-            return f"persistent volume claim {verdict.resource} is being deleted"
-        case Code.VOLUME_FOREIGN:
-            return f"persistent volume claim {verdict.resource} was not made for this pod"
-        case Code.DEVICE_CLAIM_MISSING:
-            return f"resource claim {verdict.resource} does not exist yet"
-        case Code.DEVICE_CLAIM_LEAVING:
-            return f"resource claim {verdict.resource} is being deleted"
-        case Code.DEVICE_CLAIM_FOREIGN:
-            return f"resource claim {verdict.resource} was not made for this pod"
-        case Code.DEVICE_CLASS_MISSING:
-            return f"device class {verdict.resource} does not exist"
-        case Code.DEVICE_SELECTOR:
-            return f"no device of class {verdict.resource} is what the claim selects"
-        case Code.DEVICES_INSUFFICIENT:
-            asked, free = _amount(verdict, verdict.asked), _amount(verdict, verdict.free)
-            return f"asks {asked} devices of class {verdict.resource}, the best node has {free} free"
-        case Code.DEVICE_QUOTA:
-            return f"queue {verdict.queue} is at its limit of devices: {_asks(verdict)}"
         case Code.NO_VICTIMS:
             kept = ", ".join(f"{count} {_SPARED.get(rule, rule)}" for rule, count in sorted(verdict.spared.items()))
             return f"{_nodes(verdict)}; no eviction makes room: {verdict.candidates} pods were looked at, {kept}"
-        case Code.RELEASING:
-            return "room is kept until pods that are ending have left it"
-    return _nodes(verdict)
+    said = _SAYS.get(verdict.code)
+    return _nodes(verdict) if said is None else said.format_map(_facts(verdict))
+
+
+def _facts(verdict: Verdict) -> dict[str, object]:
+    amounts = {name: _amount(verdict, getattr(verdict, name)) for name in ("asked", "free", "limit")}
+    names = ("queue", "resource", "placeable", "needed", "domain", "tier")
+    return {**{name: getattr(verdict, name) for name in names}, **amounts, "asks": _asks(verdict)}
 
 
 def _without_parent(queue: str) -> str:
@@ -170,4 +154,11 @@ def _of(verdict: Verdict) -> str:
 
 
 def _amount(verdict: Verdict, units: int) -> str:
-    return format_units(verdict.resource, units)
+    """Exact where that is short; else with at most three decimals: `500m`, `184.4`, `64Gi`, `1.172Ti`."""
+    exact = format_units(verdict.resource, units)
+    if exact.endswith("m") and units >= 1000:
+        return f"{units / 1000:.3f}".rstrip("0")
+    if verdict.resource in BYTES and len(exact) > 7:
+        power = min((units.bit_length() - 1) // 10, 5)
+        return f"{units / 1024**power:.3f}".rstrip("0").rstrip(".") + f"{'KMGTP'[power - 1]}i"
+    return exact
