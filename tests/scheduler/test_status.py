@@ -150,6 +150,14 @@ def test_a_podgroup_that_takes_the_place_of_another_is_written_anew():
             "queue speech is at its limit: asks 64 cpu, 4 of 32 left",
         ),
         (Verdict(Stage.GANG, Code.GATED), "a scheduling gate holds the pods"),
+        (
+            Verdict(Stage.ADMISSION, Code.OVERCOMMIT, resource="nvidia.com/gpu", asked=320000, free=500, limit=184400),
+            "the cluster has admitted as much as it may: asks 320 nvidia.com/gpu, 500m of 184.4 left",
+        ),
+        (
+            Verdict(Stage.NODE_FIT, Code.POD_TOO_LARGE, resource="memory", asked=2**40, limit=1055531163648),
+            "a pod asks 1Ti memory, and the largest node has 983.04Gi",
+        ),
     ],
 )
 def test_verdicts_have_words_for_events(verdict, words):
