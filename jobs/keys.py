@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster import objects
-from cluster.kinds import JOB
+from cluster.kinds import JOB, Kind
 from cluster.port import Obj
 
 FIELD_MANAGER = "basalt-controller"
@@ -68,10 +68,15 @@ MADE_CLAIM = "volume-pvc-"
 """Before a claim's name, in `status.controlledResources`: a claim that the job's pods mount."""
 
 
+def owner_of(kind: Kind, obj: Obj) -> Obj | None:
+    """The owner reference to the object of this kind that controls another; None when none of it does."""
+    owner = objects.owner(obj)
+    return owner if owner and (owner.get("apiVersion"), owner.get("kind")) == (kind.api_version, kind.kind) else None
+
+
 def owning_job(obj: Obj) -> Obj | None:
     """The owner reference to the Job that controls a pod or a PodGroup; None when no Job does."""
-    owner = objects.owner(obj)
-    return owner if owner and (owner.get("apiVersion"), owner.get("kind")) == (JOB.api_version, JOB.kind) else None
+    return owner_of(JOB, obj)
 
 
 def pod_name(job: str, role: str, index: int) -> str:

@@ -13,6 +13,11 @@ from jobs import keys
 FINISHED = frozenset({"Succeeded", "Failed"})
 
 
+def told_phase(job: Obj) -> str:
+    """The phase that a job's status tells; one that no controller has seen is Pending."""
+    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "Pending")
+
+
 def phase_of(pod: Obj) -> str:
     """A pod's phase; one without a status is Pending."""
     return (pod.get("status") or {}).get("phase") or "Pending"

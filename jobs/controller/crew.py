@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import redis
 
 from cluster.clock import Clock
-from cluster.errors import ApiError, Conflict
+from cluster.errors import ApiError
 from cluster.port import Cluster
 from jobs.controller.roster import Roster
 from jobs.controller.shared import Lease, SharedQueue
@@ -164,16 +164,8 @@ class Worker:
             return
         try:
             again = controller.reconcile(item)
-        except Exception as error:
-            failures = self._queue.retry(lease.key)
-            if not isinstance(error, ApiError):
-                log.error("%s %s could not be reconciled", name, item, exc_info=error)
-            elif not isinstance(error, Conflict):
-                log.info("%s %s is tried again: %s", name, item, error)
-            try:
-                controller.failed(item, error, failures)
-            except Exception:
-                log.exception("the failure of %s %s could not be told", name, item)
+        except Exception as error:  # noqa: BLE001 - told on the object and in the log, and tried again
+            self._roster.tell_failure(lease.key, error, self._queue.retry(lease.key))
             return
         self._queue.succeeded(lease.key)
         if again is not None:

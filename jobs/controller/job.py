@@ -29,8 +29,9 @@ from jobs.roles import belongs, is_marked, phase_of
 
 MANY_CONFLICTS = 5
 """Conflicts in a row after which they are told: somebody undoes what the controller does."""
-MOST_VANISHED = 1000
-"""Jobs of which ended pods are remembered until a pass takes them: in a worker that pass may happen elsewhere."""
+MOST_VANISHED, MOST_OF_ONE = 1000, 200
+"""Jobs of which ended pods are remembered until a pass takes them, and pods of one job, the newest of each: with workers that
+pass may happen in another process."""
 MAX_FAILURES = 15
 """Refusals in a row after which a job is terminated instead. A cluster that does not answer refuses nothing."""
 
@@ -118,8 +119,11 @@ class JobController:
         pod = change.object
         if change.kind == POD and change.new is None and phase_of(pod) == "Failed" and belongs(pod) and not is_marked(pod):
             with self._lock:
-                if len(self._vanished) < MOST_VANISHED or key in self._vanished:
-                    self._vanished.setdefault(key, []).append(pod)
+                found = self._vanished.setdefault(key, [])
+                found.append(pod)
+                del found[:-MOST_OF_ONE]
+                if len(self._vanished) > MOST_VANISHED:
+                    del self._vanished[next(iter(self._vanished))]
 
     def _drop(self, key: str) -> None:
         """A job that is gone: forget it, and clear away Commands that nobody will carry out."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from cluster.clock import Clock
-from cluster.errors import ApiError, Conflict
+from cluster.errors import ApiError
 from cluster.patience import Patience
 from cluster.port import Cluster
 from jobs.controller.roster import Roster
@@ -144,7 +144,7 @@ class ControllerManager:
         try:
             again = self._controllers[name].reconcile(item)
         except Exception as error:  # noqa: BLE001 - told on the object and in the log, and tried again
-            self._failed(key, error)
+            self._roster.tell_failure(key, error, self._queue.retry(key))
         else:
             self._queue.succeeded(key)
             if again is not None:
@@ -152,15 +152,3 @@ class ControllerManager:
         finally:
             self._pace(key, time.perf_counter() - begin)
             self._queue.done(key)
-
-    def _failed(self, key: tuple[str, str], error: Exception) -> None:
-        name, item = key
-        failures = self._queue.retry(key)
-        if not isinstance(error, ApiError):
-            log.error("%s %s could not be reconciled", name, item, exc_info=error)
-        elif not isinstance(error, Conflict):
-            log.info("%s %s is tried again: %s", name, item, error)
-        try:
-            self._controllers[name].failed(item, error, failures)
-        except Exception:
-            log.exception("the failure of %s %s could not be told", name, item)

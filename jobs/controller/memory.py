@@ -20,6 +20,8 @@ from jobs.roles import is_marked, partition_of, role_of, tasks_of, version_of
 
 MOST_WAITING = 200
 """Delayed events that are remembered; they are those that fall due first."""
+_SEEN = frozenset({Event.POD_FAILED, Event.POD_PENDING, Event.TASK_COMPLETED, Event.TASK_FAILED, Event.UNKNOWN})
+"""Events whose cause can still be seen when they were answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,6 @@ class Memory:
         if target is not None and target.event in _SEEN and target.pod_uid not in gone:
             answered |= {identity(target)}
         return replace(self, waiting=waiting, answered=answered)
-
-
-_SEEN = frozenset({Event.POD_FAILED, Event.POD_PENDING, Event.TASK_COMPLETED, Event.TASK_FAILED, Event.UNKNOWN})
 
 
 def identity(happening: Happening) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cluster import objects
 from cluster.clock import Clock
 from cluster.discovery import HyperNodeController
+from cluster.errors import ApiError, Conflict
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
 from jobs.controller.bare import BarePodController
@@ -66,6 +67,18 @@ class Roster:
                     yield from [(name, key) for key in controller.keys(change)]
                 except Exception:
                     log.exception("%s %s means nothing to controller %s", change.kind, objects.key(change.object), name)
+
+    def tell_failure(self, key: Key, error: Exception, failures: int) -> None:
+        """Say in the log and on the object that a pass failed, for the `failures`-th time in a row."""
+        name, item = key
+        if not isinstance(error, ApiError):
+            log.error("%s %s could not be reconciled", name, item, exc_info=error)
+        elif not isinstance(error, Conflict):
+            log.info("%s %s is tried again: %s", name, item, error)
+        try:
+            self.controllers[name].failed(item, error, failures)
+        except Exception:
+            log.exception("the failure of %s %s could not be told", name, item)
 
     def all(self) -> Iterator[Key]:
         """The keys of everything that is there."""

@@ -8,15 +8,15 @@ from typing import Any
 from cluster import objects
 from cluster.port import Obj
 from jobs.lifecycle import FINAL, Counts, Facts, Phase, Role, Step
-from jobs.roles import phase_of, role_of, tasks_of
+from jobs.roles import phase_of, role_of, tasks_of, told_phase
 
 _COUNTED = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
 _CONDITIONS = 10
 
 
 def job_phase(job: Obj) -> Phase:
-    """The phase that the status gives; a new job is Pending."""
-    return Phase(((job.get("status") or {}).get("state") or {}).get("phase") or Phase.PENDING)
+    """The phase that the status gives; a new job is Pending. Raises ValueError for one that there is not."""
+    return Phase(told_phase(job))
 
 
 def count(pods: Iterable[Obj], going: Iterable[Obj] = ()) -> Counts:

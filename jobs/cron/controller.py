@@ -20,6 +20,7 @@ from jobs.controller.status import difference
 from jobs.cron import runs
 from jobs.cron.schedule import Schedule, ScheduleError, zone
 from jobs.keys import FIELD_MANAGER
+from jobs.roles import told_phase
 
 
 class _Refused(Exception):
@@ -198,8 +199,8 @@ class CronController:
             job = there.get(reference.get("uid", ""))
             if job is None:
                 self._events.warning(cron, "StaleReference", f"job {reference.get('name')} is gone")
-            elif runs.phase_of(job) in runs.FINISHED:
-                self._events.normal(cron, "SawCompletedJob", f"job {objects.name(job)} ended: {runs.phase_of(job)}")
+            elif told_phase(job) in runs.FINISHED:
+                self._events.normal(cron, "SawCompletedJob", f"job {objects.name(job)} ended: {told_phase(job)}")
 
     def _clear_away(self, cron: Obj, jobs: list[Obj]) -> list[Obj]:
         """Delete the finished jobs beyond the history limits; those that stay."""

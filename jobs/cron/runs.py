@@ -11,7 +11,8 @@ from cluster import objects
 from cluster.kinds import CRON_JOB, JOB
 from cluster.port import Obj
 from jobs import keys
-from jobs.cron.schedule import Schedule, ScheduleError, zone
+from jobs.cron.schedule import Schedule, zone
+from jobs.roles import told_phase
 
 FINISHED = frozenset({"Completed", "Failed", "Terminated"})
 """An aborted job may be resumed, so it still counts as active."""
@@ -21,13 +22,7 @@ _MINUTE = 60
 
 def owning_cron(obj: Obj) -> Obj | None:
     """The owner reference to the CronJob that controls a job; None when no cron job does."""
-    owner = objects.owner(obj)
-    return owner if owner and (owner.get("apiVersion"), owner.get("kind")) == (CRON_JOB.api_version, CRON_JOB.kind) else None
-
-
-def phase_of(job: Obj) -> str:
-    """The phase of a job; one that no controller has seen is Pending."""
-    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "Pending")
+    return keys.owner_of(CRON_JOB, obj)
 
 
 def schedule_of(cron: Obj) -> Schedule:
@@ -105,7 +100,7 @@ def begins(cron: Obj, jobs: Collection[Obj]) -> float:
 
 def active(jobs: Iterable[Obj]) -> list[Obj]:
     """The jobs that have not finished, oldest first."""
-    return by_age(job for job in jobs if phase_of(job) not in FINISHED)
+    return by_age(job for job in jobs if told_phase(job) not in FINISHED)
 
 
 def by_age(jobs: Iterable[Obj]) -> list[Obj]:
@@ -121,7 +116,7 @@ def superfluous(cron: Obj, jobs: Sequence[Obj]) -> list[Obj]:
         (("Failed", "Terminated"), "failedJobsHistoryLimit", 1),
     ):
         limit = spec.get(field)
-        kept = by_age(job for job in jobs if phase_of(job) in phases)
+        kept = by_age(job for job in jobs if told_phase(job) in phases)
         found += kept[: max(0, len(kept) - int(default if limit is None else limit))]
     return found
 
@@ -145,9 +140,3 @@ def reference(job: Obj) -> Obj:
         "name": objects.name(job),
         "uid": objects.uid(job),
     }
-
-
-__all__ = [
-    "FINISHED", "ScheduleError", "active", "begins", "build_run", "by_age", "last_run", "last_success", "owning_cron", "phase_of",
-    "reference", "run_name", "schedule_of", "slot_of", "stamp_in_zone", "superfluous",
-]  # fmt: skip

@@ -43,8 +43,7 @@ def template_key(flow: Obj, part: Obj) -> str:
 
 def owning_flow(obj: Obj) -> Obj | None:
     """The owner reference to the JobFlow that controls a job; None when no flow does."""
-    owner = objects.owner(obj)
-    return owner if owner and (owner.get("apiVersion"), owner.get("kind")) == (JOB_FLOW.api_version, JOB_FLOW.kind) else None
+    return keys.owner_of(JOB_FLOW, obj)
 
 
 def job_spec(template: Obj, part: Obj) -> dict[str, Any]:

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.informer import Change
 from cluster.kinds import EVENT, JOB, POD, POD_GROUP
 from cluster.objects import name
 from jobs import keys
+from jobs.controller import job as controllers
+from jobs.controller.base import Context
 from jobs.controller.memory import Memory, _expand, _ranges
 from jobs.keys import group_name
 from tests.jobs.test_restart import DeathTrap, Killed
@@ -191,6 +194,20 @@ def test_a_pod_that_failed_and_went_before_any_pass_failed_too(world: World, die
         world.restart()
     world.turn()
     assert world.phase() == ("Running" if dies else "Aborted")
+
+
+def test_a_process_that_only_hears_of_pods_keeps_so_many_of_the_newest_jobs(world: World, monkeypatch):
+    monkeypatch.setattr(controllers, "MOST_VANISHED", 2)
+    monkeypatch.setattr(controllers, "MOST_OF_ONE", 3)
+    world.started(job())
+    pod = {**world.pod("train-worker-0"), "status": {"phase": "Failed"}}
+    dispatcher = controllers.JobController(Context(world.cluster, world.manager.informer, world.clock), None)
+    for number in range(4):
+        owner = {**pod["metadata"]["ownerReferences"][0], "name": f"train-{number}"}
+        gone = {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+        for _ in range(5):
+            assert dispatcher.keys(Change(POD, gone, None)) == [f"default/train-{number}"]
+    assert {key: len(pods) for key, pods in dispatcher._vanished.items()} == {"default/train-2": 3, "default/train-3": 3}
 
 
 def test_pods_that_do_not_say_what_they_are_to_the_job_are_let_alone(world: World):
