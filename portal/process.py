@@ -130,7 +130,9 @@ class PartCommand(BaseCommand):
         try:
             server = ThreadingHTTPServer((host.strip("[]"), int(port)), partial(_Probes, health, ready))
         except (OSError, ValueError, OverflowError) as error:
-            raise CommandError(f"cannot listen on {listen}: {error}. Try --listen ADDRESS:PORT, or none.") from None
+            raise CommandError(
+                f"cannot listen on {listen}: {str(error).rstrip('.')}. Try --listen ADDRESS:PORT, or none."
+            ) from None
         threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
         try:
             yield

@@ -78,7 +78,8 @@ class Transport:
         try:
             config.load_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
-            raise Unavailable(f"no cluster is configured: {error}") from None
+            said = f"no kubeconfig, and no service account of a pod ({error}): set KUBECONFIG or BASALT_CLUSTER_URL"
+            raise Unavailable(f"no cluster is configured: {said}") from None
         return cls(configuration)
 
     def call(self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, media: str = "") -> Obj:
