@@ -215,7 +215,7 @@ class SchedulerCache:
         """A session over the live model. Jobs whose queue is unknown stay outside, with a verdict."""
         roster = self.groups.roster
         changed = roster.settle()
-        self._oversize.mark(changed if self._oversize.is_current else [*changed, *roster.active.values()])
+        self._oversize.mark(changed if self._oversize.is_current else dict.fromkeys([*changed, *roster.active.values()]))
         ssn = Session(
             uid, conf, self.dims, self.nodes, roster.jobs, self.queues, now=now, random=random,
             classes=self.classes.count.keys(), budgets=list(self.budgets.values()), memo=self.memo,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from scheduler.framework.explain import Verdict
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.nodes import Block
+from scheduler.model.plain import PlainNode
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Floats, Ints, Mask
 from scheduler.model.subjobs import SubJob
@@ -71,6 +72,10 @@ TaskCheck = Callable[[TaskInfo, Block], Mask]
 """The same for one task, where the answer depends on more than its class and the node's own state."""
 Score = Callable[[TaskClass, Block], Floats | Ints]
 """(class, block) → weighted score of each row; larger is better."""
+LoneCheck = Callable[[PlainNode], bool]
+"""What a `Check` answers for one node."""
+LoneScore = Callable[[PlainNode], float]
+"""What a `Score` gives to one node that has room, to the last bit."""
 TaskScore = Callable[[TaskInfo, Block], Floats | Ints]
 """The same for one task; the block holds all its candidates, so that it can normalise over them."""
 Scale = Callable[[Ints, int, int], Floats | Ints]

@@ -18,7 +18,8 @@ from scheduler.model.subjobs import SubJob
 class Predicate:
     """One check of nodes by class. `cause` counts refused nodes in verdicts. `static`: depends on static columns only.
 
-    `resolvable`: evicting pods may help, so preemption keeps the node.
+    `resolvable`: evicting pods may help, so preemption keeps the node. `alone`: the check of single nodes by a class, if
+    it can be asked in plain numbers.
     """
 
     cause: str
@@ -26,6 +27,7 @@ class Predicate:
     static: bool
     resolvable: bool
     applies: Callable[[TaskClass], bool] | None
+    alone: Callable[[TaskClass], api.LoneCheck | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,12 @@ class TaskPredicate:
 
 @dataclass(frozen=True, slots=True)
 class NodeScore:
-    """A separable score; `static`: depends on static columns only."""
+    """A separable score; `static`: depends on static columns only. `alone`: as for a predicate."""
 
     score: api.Score
     static: bool
     applies: Callable[[TaskClass], bool] | None
+    alone: Callable[[TaskClass], api.LoneScore | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +165,14 @@ class Registrations:
         static: bool = False,
         resolvable: bool = False,
         applies: Callable[[TaskClass], bool] | None = None,
+        alone: Callable[[TaskClass], api.LoneCheck | None] | None = None,
     ) -> None:
         """A check of nodes that depends only on the class and the node's own row (`static`: its static columns only).
 
-        Checks run in the order of registration; a node counts for the first `cause` that refuses it.
+        Checks run in the order of registration; a node counts for the first `cause` that refuses it. `alone` gives the
+        same check of single nodes, or None where it cannot.
         """
-        self._add("predicate", plugin, Predicate(cause, check, static, resolvable, applies))
+        self._add("predicate", plugin, Predicate(cause, check, static, resolvable, applies, alone))
 
     def add_room(
         self,
@@ -206,10 +211,16 @@ class Registrations:
         self._add("pre_predicate", plugin, check)
 
     def add_node_score(
-        self, plugin: str, score: api.Score, *, static: bool = False, applies: Callable[[TaskClass], bool] | None = None
+        self,
+        plugin: str,
+        score: api.Score,
+        *,
+        static: bool = False,
+        applies: Callable[[TaskClass], bool] | None = None,
+        alone: Callable[[TaskClass], api.LoneScore | None] | None = None,
     ) -> None:
-        """A separable score (weights applied), summed over plugins."""
-        self._add("node_score", plugin, NodeScore(score, static, applies))
+        """A separable score (weights applied), summed over plugins. `alone` gives the same for single nodes, if it can."""
+        self._add("node_score", plugin, NodeScore(score, static, applies, alone))
 
     def add_normalised_score(
         self, plugin: str, raw: api.Score, scale: api.Scale, *, applies: Callable[[TaskClass], bool] | None = None

@@ -387,10 +387,9 @@ class JobInfo:
         return self._less_gated(self.min_resources.values.copy())
 
     def _is_charged(self) -> bool:
-        if self.phase == "Inqueue":
-            return True
-        held = sum(len(self.by_status[status]) for status in ALLOCATED_SET)
-        return self.phase == "Running" and held >= self.min_available
+        if self.phase != "Running":
+            return self.phase == "Inqueue"
+        return sum(len(self.by_status[status]) for status in ALLOCATED_SET) >= self.min_available
 
     def _less_gated(self, charge: Ints) -> Ints:
         for task in self._gated.values():

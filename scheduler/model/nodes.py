@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.model.jobs import NO_NODE, HostPort, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.plain import PlainNode
 from scheduler.model.resources import Amounts, Ints, Mask, Rows, widened
 
 ChooseGpus = Callable[[Mapping[str, Any], int, int], Sequence[int]]
@@ -22,6 +23,7 @@ ChooseGpus = Callable[[Mapping[str, Any], int, int], Sequence[int]]
 
 MAX_SLOTS = 63
 _LOG_LIMIT = 1 << 16
+_PLAIN_LIMIT = 1 << 12
 
 
 def lowest_gpus(node: Mapping[str, Any], free: int, count: int) -> Sequence[int]:
@@ -70,6 +72,7 @@ class NodeTable:
         self.unsettled = 0
         self._total: tuple[tuple[int, int], Amounts] | None = None
         self._free_rows = list(range(rows))
+        self._plain: dict[int, PlainNode] = {}
         self._log: list[int] = []
         self._log_start = 0
 
@@ -119,7 +122,7 @@ class NodeTable:
         self.gpu_all[row] = ((1 << gpus) - 1) & ~unhealthy if self.gpu_slots[row] else 0
         self.gpu_free[row] = self.gpu_all[row] & ~held
         self.static_version += 1
-        self._log.append(row)
+        self._changed((row,))
         return row
 
     def remove(self, name: str) -> list[TaskInfo]:
@@ -135,6 +138,7 @@ class NodeTable:
         self.names[row], self.labels[row], self.taints[row], self.objects[row] = "", {}, (), {}
         heapq.heappush(self._free_rows, row)
         self.static_version += 1
+        self._plain.pop(row, None)
         return tasks
 
     def _take_row(self) -> int:
@@ -163,6 +167,7 @@ class NodeTable:
         for name in _MATRICES:
             setattr(self, name, widened(getattr(self, name), width))
         self.width = width
+        self._plain.clear()
 
     # -- tasks come and go -----------------------------------------------------------------------------------------------
 
@@ -210,7 +215,7 @@ class NodeTable:
             self.pod_count[row] += sign
             for port in cls.host_ports:
                 self.host_ports[row][port] += sign
-            self._log.append(row)
+            self._changed((row,))
 
     def _take_gpus(self, task: TaskInfo, row: int) -> None:
         if not task.gpus and self.gpu_slots[row]:
@@ -239,10 +244,7 @@ class NodeTable:
             self.pod_count[where] += times
         if status in (TaskStatus.PIPELINED, TaskStatus.RELEASING):
             self.unsettled += sign * len(rows)
-        self._log.extend(rows)
-        if len(self._log) > _LOG_LIMIT:
-            self._log_start += len(self._log)
-            self._log.clear()
+        self._changed(rows)
 
     def _book_one(self, cls: TaskClass, status: TaskStatus, row: int, sign: int) -> None:
         amounts, nonzero = (cls.request, cls.nonzero) if sign > 0 else (-cls.request, -cls.nonzero)
@@ -259,7 +261,34 @@ class NodeTable:
             return (self.used, self.releasing)
         return (self.used,)
 
+    def plain(self, row: int) -> PlainNode:
+        """A row in plain numbers; kept until the row changes."""
+        found = self._plain.get(row)
+        if found is None:
+            if len(self._plain) > _PLAIN_LIMIT:
+                self._plain.clear()
+            found = self._plain[row] = PlainNode(
+                self.allocatable[row].tolist(),
+                self.used[row].tolist(),
+                self.releasing[row].tolist(),
+                self.pipelined[row].tolist(),
+                self.listed[row].tolist(),
+                self.nonzero[row].tolist(),
+                self.pod_count.item(row),
+                self.gpu_free.item(row),
+                self.gpu_slots.item(row),
+            )
+        return found
+
     # -- what changed ------------------------------------------------------------------------------------------------------
+
+    def _changed(self, rows: Sequence[int]) -> None:
+        self._log.extend(rows)
+        for row in rows:
+            self._plain.pop(row, None)
+        if len(self._log) > _LOG_LIMIT:
+            self._log_start += len(self._log)
+            self._log.clear()
 
     @property
     def position(self) -> int:

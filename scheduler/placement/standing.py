@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints, Mask, Rows
+from scheduler.placement.lone import FEW, Lone
 
 if TYPE_CHECKING:
     from scheduler.framework.explain import Verdict
@@ -41,7 +42,8 @@ class Standing:
     """A class over the whole table; arrays by row.
 
     `static_ok`: static checks hold, and the empty node would be large enough. `normalised` are raw values with the scale
-    of each. `top` is the best row with room, −1 while it is not known.
+    of each. `top` is the best row with room, −1 while it is not known; `ranked` is the score where there is room, kept
+    once it was asked for.
     """
 
     cls: TaskClass
@@ -54,23 +56,41 @@ class Standing:
     refusal: Any = None
     refusal_position: int = -1
     top: int = -1
+    ranked: Floats | None = None
+
+    def renew(self, views: Views) -> None:
+        """Take in how the whole table is found now."""
+        self.views, self.top, self.ranked = views, -1, None
 
     def update(self, rows: Rows, views: Views) -> None:
         """Take in how some rows are found now. `top` stays the first of the best idle rows, or becomes −1: not known."""
         if self.top >= 0:
-            self.top = self._top_after(rows, views)
+            self.top = self._top_after(rows.tolist(), views.idle.tolist(), views.score.tolist())
         mine = self.views
         mine.idle[rows], mine.future[rows], mine.score[rows] = views.idle, views.future, views.score
+        if self.ranked is not None:
+            self.ranked[rows] = np.where(views.idle, views.score, NEVER)
 
-    def _top_after(self, rows: Rows, views: Views) -> int:
-        before, found = float(self.views.score[self.top]), rows.tolist()
+    def put(self, rows: list[int], found: list[tuple[bool, bool, float]]) -> None:
+        """The same for a few rows in plain numbers: idle, future and score of each."""
+        if self.top >= 0:
+            self.top = self._top_after(rows, [each[0] for each in found], [each[2] for each in found])
+        mine, ranked = self.views, self.ranked
+        idle, future, scores = mine.idle, mine.future, mine.score
+        for row, (is_idle, is_future, score) in zip(rows, found):
+            idle[row], future[row], scores[row] = is_idle, is_future, score
+            if ranked is not None:
+                ranked[row] = score if is_idle else NEVER
+
+    def _top_after(self, rows: list[int], idle: list[bool], scores: list[float]) -> int:
+        before = float(self.views.score[self.top])
         highest, first = before, -1
-        for row, is_idle, score in zip(found, views.idle.tolist(), views.score.tolist()):
+        for row, is_idle, score in zip(rows, idle, scores):
             if is_idle and (score > highest or (score == highest and (row < first or first < 0))):
                 highest, first = score, row
         if first >= 0 and (highest > before or first <= self.top):
             return first
-        return -1 if self.top in found else self.top
+        return -1 if self.top in rows else self.top
 
     def best_idle(self) -> int:
         """The row where one task has most score and room now, the first of equals; −1 when there is none.
@@ -78,7 +98,9 @@ class Standing:
         Only for classes without normalised scores, whose order of rows depends on nothing but the rows.
         """
         if self.top < 0:
-            row = int(np.where(self.views.idle, self.views.score, NEVER).argmax())
+            if self.ranked is None:
+                self.ranked = np.where(self.views.idle, self.views.score, NEVER)
+            row = int(self.ranked.argmax())
             self.top = row if self.views.idle[row] else -1
         return self.top
 
@@ -118,6 +140,7 @@ class Evaluator:
         self._contextual = [*self._task_checks, *self._task_scores]
         self._standings = _kept(ssn)
         self._by_class: dict[TaskClass, tuple[list[Check], list[Score]]] = {}
+        self._lone: dict[TaskClass, Lone | None] = {}
 
     # -- whole classes -------------------------------------------------------------------------------------------------
 
@@ -125,18 +148,47 @@ class Evaluator:
         """The class's standing as of now."""
         found = self._standings.get(cls)
         if found is None or found.static_version != self.nodes.static_version:
+            self._lone.pop(cls, None)
             found = self._standings[cls] = self._fresh(cls)
             return found
         changed = self.nodes.changed_since(found.position)
         if changed is None or len(changed) > self.nodes.rows:
-            found.views, found.top = self.views(found, Block(self.nodes)), -1
+            found.renew(self.views(found, Block(self.nodes)))
         elif changed:
-            rows = np.asarray(changed if len(changed) == 1 else list(set(changed)), np.intp)
-            rows = rows[found.static_ok[rows]]
-            if len(rows):
-                found.update(rows, self.views(found, Block(self.nodes, rows)))
+            self._follow(found, list(changed) if len(changed) == 1 else list(set(changed)))
         found.position = self.nodes.position
         return found
+
+    def _follow(self, standing: Standing, changed: list[int]) -> None:
+        """Bring some rows of a standing up to date."""
+        if len(changed) <= FEW and (lone := self._alone(standing)) is not None:
+            nodes, settled, allowed = self.nodes, not self.nodes.unsettled, standing.static_ok
+            few = [row for row in changed if allowed[row]]
+            if few:
+                standing.put(few, [lone.view(row, nodes.plain(row), settled=settled) for row in few])
+            return
+        rows = np.asarray(changed, np.intp)
+        rows = rows[standing.static_ok[rows]]
+        if len(rows):
+            standing.update(rows, self.views(standing, Block(self.nodes, rows)))
+
+    def _alone(self, standing: Standing) -> Lone | None:
+        """The class in plain numbers, where everything that concerns it can be asked so."""
+        cls = standing.cls
+        if cls not in self._lone:
+            self._lone[cls] = self._lone_of(standing)
+        return self._lone[cls]
+
+    def _lone_of(self, standing: Standing) -> Lone | None:
+        cls = standing.cls
+        if cls.best_effort or any(_applies(room.applies, cls) for room in self._rooms):
+            return None
+        checks = [item.alone and item.alone(cls) for item in self._checks if _applies(item.applies, cls)]
+        scores = [item.alone and item.alone(cls) for item in self._scores if _applies(item.applies, cls)]
+        told = [check for check in checks if check is not None], [score for score in scores if score is not None]
+        if (len(told[0]), len(told[1])) != (len(checks), len(scores)):
+            return None
+        return Lone(cls, standing.static_score, *told)
 
     def _fresh(self, cls: TaskClass) -> Standing:
         whole = Block(self.nodes)

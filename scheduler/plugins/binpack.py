@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from scheduler.framework.plugin import MAX_NODE_SCORE
+from scheduler.framework.plugin import MAX_NODE_SCORE, LoneScore
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass
 from scheduler.model.nodes import Block
@@ -39,14 +40,14 @@ class Binpack:
             if (resource := name.strip()) and resource not in self._resources:
                 self._resources[resource] = _weight(arguments, f"binpack.resources.{resource}")
         self._asked: dict[TaskClass, _Terms] = {}
-        self._few: dict[TaskClass, list[tuple[int, int, float]]] = {}
+        self._of_one: dict[TaskClass, Callable[[Sequence[int], Sequence[int]], float]] = {}
         self._places: list[tuple[int, int]] = []
 
     def on_session_open(self, ssn: Session) -> None:
         index = ssn.dims.index
         self._places = [(index[name], weight) for name, weight in self._resources.items() if name in index]
         if self._weight:
-            ssn.add_node_score(self.name, self.score)
+            ssn.add_node_score(self.name, self.score, alone=self._alone)
 
     def on_session_close(self, ssn: Session) -> None:
         """Nothing to write."""
@@ -71,18 +72,22 @@ class Binpack:
         return total
 
     def _one_by_one(self, cls: TaskClass, at: Block) -> Floats:
-        """The same for a few rows, in plain numbers."""
-        terms, divisor, scale = self._few[cls], self._asked[cls][3], MAX_NODE_SCORE * self._weight
-        totals = []
-        for used, have in zip(at.used.tolist(), at.allocatable.tolist()):
-            total, fits = 0.0, True
-            for place, request, weight in terms:
-                if have[place]:
-                    filled = used[place] + request
-                    fits = fits and filled <= have[place]
-                    total += float(filled) * weight / have[place]
-            totals.append(total / divisor * scale if fits else 0.0)
-        return np.array(totals)
+        """The same for a few rows."""
+        return np.array(list(map(self._in_plain_numbers(cls), at.used.tolist(), at.allocatable.tolist())), np.float64)
+
+    def _alone(self, cls: TaskClass) -> LoneScore:
+        """The same for single nodes."""
+        score = self._in_plain_numbers(cls)
+        return lambda node: score(node.used, node.allocatable)
+
+    def _in_plain_numbers(self, cls: TaskClass) -> Callable[[Sequence[int], Sequence[int]], float]:
+        """(what is in use on a node, what it has) → score, with the very steps of `score`."""
+        found = self._of_one.get(cls)
+        if found is None:
+            places, requests, weights, divisor = self._terms(cls)
+            terms = list(zip(places.tolist(), requests.tolist(), weights.tolist(), strict=True))
+            found = self._of_one[cls] = _packer(terms, divisor, MAX_NODE_SCORE * self._weight)
+        return found
 
     def _terms(self, cls: TaskClass) -> _Terms:
         """What the class asks for and the configuration weighs."""
@@ -90,7 +95,6 @@ class Binpack:
         if found is None:
             terms = [(place, cls.request[place], weight) for place, weight in self._places if cls.request[place] > 0 and weight]
             places, requests, weights = zip(*terms) if terms else ((), (), ())
-            self._few[cls] = [(place, int(request), float(weight)) for place, request, weight in terms]
             found = self._asked[cls] = (
                 np.array(places, np.intp),
                 np.array(requests),
@@ -98,6 +102,20 @@ class Binpack:
                 sum(weights),
             )
         return found
+
+
+def _packer(terms: Sequence[tuple[int, int, float]], divisor: int, scale: int) -> Callable[[Sequence[int], Sequence[int]], float]:
+    def score(used: Sequence[int], have: Sequence[int]) -> float:
+        total = 0.0
+        for place, request, weight in terms:
+            if most := have[place]:
+                filled = used[place] + request
+                if filled > most:
+                    return 0.0
+                total += float(filled) * weight / most
+        return total / divisor * scale if divisor else 0.0
+
+    return score
 
 
 def _weight(arguments: Arguments, key: str) -> int:

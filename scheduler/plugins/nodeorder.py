@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster.objects import untolerated
+from scheduler.framework.plugin import LoneScore
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
@@ -51,6 +52,7 @@ class NodeOrder:
 
     def __init__(self, arguments: Arguments) -> None:
         self._weights = {scorer: arguments.integer(f"{scorer}.weight", weight) for scorer, weight in WEIGHTS.items()}
+        self._scorers: dict[TaskClass, few.Scorer] = {}
 
     def on_session_open(self, ssn: Session) -> None:
         self._columns, self._population = columns.of_session(ssn), population.of_session(ssn)
@@ -58,7 +60,7 @@ class NodeOrder:
         self._is_exact = bool((ssn.nodes.allocatable < few.EXACT).all())
         weights = self._weights
         if any(weights[scorer] for scorer in ("leastrequested", "mostrequested", "balancedresource")):
-            ssn.add_node_score(self.name, self.resources)
+            ssn.add_node_score(self.name, self.resources, alone=self._alone)
         if weights["imagelocality"] and self._columns.has_images():
             ssn.add_node_score(self.name, self.images, static=True)
         if weights["nodeaffinity"]:
@@ -98,24 +100,26 @@ class NodeOrder:
 
     def _one_by_one(self, cls: TaskClass, at: Block) -> Ints:
         """The same for a few rows."""
-        least, most, balance = (self._weights[name] for name in ("leastrequested", "mostrequested", "balancedresource"))
-        allocatable, nonzero, totals = at.allocatable.tolist(), at.nonzero.tolist(), [0] * len(at)
-        asked: list[int] = cls.request.tolist()
-        cpu, memory = cls.nonzero.tolist()
-        if least or most:
-            for row, have in enumerate(allocatable):
-                need = (nonzero[row][0] + cpu, nonzero[row][1] + memory)
-                if least:
-                    totals[row] += least * few.least_requested(need, have)
-                if most:
-                    totals[row] += most * few.most_requested(need, have)
-        if balance and (chosen := self._balanced_places(cls)) is not None:
-            places, listed = chosen.tolist(), at.listed.tolist()
-            for row, have in enumerate(allocatable):
-                before = [listed[row][place] for place in places]
-                after = [listed[row][place] + asked[place] for place in places]
-                totals[row] += balance * few.balanced(after, before, [have[place] for place in places])
-        return np.array(totals, np.int64)
+        score = self._in_plain_numbers(cls)
+        return np.array(list(map(score, at.allocatable.tolist(), at.nonzero.tolist(), at.listed.tolist())), np.int64)
+
+    def _alone(self, cls: TaskClass) -> LoneScore | None:
+        """The same for single nodes."""
+        if not self._is_exact:
+            return None
+        score = self._in_plain_numbers(cls)
+        return lambda node: score(node.allocatable, node.nonzero, node.listed)
+
+    def _in_plain_numbers(self, cls: TaskClass) -> few.Scorer:
+        found = self._scorers.get(cls)
+        if found is None:
+            weights, places = self._weights, self._balanced_places(cls)
+            cpu, memory = cls.nonzero.tolist()
+            found = self._scorers[cls] = few.scorer(
+                weights["leastrequested"], weights["mostrequested"], weights["balancedresource"], (cpu, memory),
+                () if places is None else [(place, int(cls.request[place])) for place in places.tolist()],
+            )  # fmt: skip
+        return found
 
     def _balanced_places(self, cls: TaskClass) -> Rows | None:
         """The dimensions that are balanced for a class: none when it asks for none of them; GPUs only when it asks for some."""

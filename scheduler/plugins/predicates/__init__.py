@@ -16,6 +16,7 @@ from cluster.objects import tolerates, untolerated
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import HostPort, TaskClass, TaskInfo
 from scheduler.model.nodes import Block
+from scheduler.model.plain import PlainNode
 from scheduler.model.resources import PODS, Mask
 from scheduler.plugins.kube import affinity, columns, population, spread
 from scheduler.plugins.kube.columns import Columns
@@ -57,7 +58,7 @@ class Predicates:
 
     def on_session_open(self, ssn: Session) -> None:
         self._columns, self._population = columns.of_session(ssn), population.of_session(ssn)
-        ssn.add_predicate(self.name, "pod_count", has_pod_slot, resolvable=True)
+        ssn.add_predicate(self.name, "pod_count", has_pod_slot, resolvable=True, alone=lambda cls: _has_slot)
         ssn.add_predicate(self.name, "cordoned", self._uncordoned, static=True)
         if self._on["NodeAffinity"]:
             ssn.add_predicate(self.name, "selector", self._selected, static=True, applies=_has_selector)
@@ -145,6 +146,10 @@ def has_pod_slot(cls: TaskClass, at: Block) -> Mask:
     """Nodes that take one more pod; one that does not say how many takes none."""
     free: Mask = at.allocatable[:, PODS] > at.pod_count
     return free
+
+
+def _has_slot(node: PlainNode) -> bool:
+    return node.allocatable[PODS] > node.pod_count
 
 
 def has_free_ports(cls: TaskClass, at: Block) -> Mask:
