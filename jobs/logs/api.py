@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -69,7 +70,7 @@ class PodLog(APIView):
         if asked.container and asked.container not in names:
             message = f"pod {pod} has no container {asked.container[:63]!r}; it has {', '.join(names) or 'none yet'}"
             raise BadRequest(message, [FieldError("?container", message)])
-        asked = _with_container(asked, asked.container or sources.main_container(pod, job))
+        asked = replace(asked, container=asked.container or sources.main_container(pod, job))
 
         def look() -> list[Source]:
             row = Pod.objects.filter(pk=pod.pk).first() or pod
@@ -89,7 +90,6 @@ class JobLogs(APIView):
         """Each line says whose it is."""
         asked = _asked(request, parameters.JOB)
         job = _job(request.user, asked.uid, namespace=namespace, name=name)
-
         rows = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid))
         wanted = rows.filter(**{field: value for field, value in (("task", asked.task), ("name", asked.pod)) if value})
         if wanted.count() > sources.MOST_PODS:
@@ -97,8 +97,7 @@ class JobLogs(APIView):
             raise BadRequest(message, [FieldError("?pod", message, "range")])
 
         def look() -> list[Source]:
-            pods = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid)).order_by("task", "index", "created_at")
-            return sources.of_pods(pods, job, asked)
+            return sources.of_pods(wanted.order_by("task", "index", "created_at"), job, asked)
 
         return _answer(request, asked, look, lambda: may_read_job(request.user, job), job.name, many=True)
 
@@ -128,11 +127,6 @@ def _now(user: Any) -> Any:
 
 def _asked(request: Request, known: tuple[str, ...]) -> Asked:
     return parameters.parse(request.query_params, known, runtime.now().timestamp())
-
-
-def _with_container(asked: Asked, container: str) -> Asked:
-    values = {field: getattr(asked, field) for field in Asked.__dataclass_fields__}
-    return Asked(**values | {"container": container})
 
 
 def _job(user: Any, uid: str, **where: str) -> Job:

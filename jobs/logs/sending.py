@@ -114,32 +114,30 @@ async def send(
     asked: Asked, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     """The body of an answer. `look` finds the sources, asked again while following; `still` says whether the reader may go on."""
-    if not asked.follow:
-        async for piece in _limited(_once(asked, form, look), asked.limit):
-            yield piece
-        return
-    async for piece in _limited(_follow(asked, form, look, still), asked.limit):
+    async for piece in _limited(_body(asked, form, look, still), asked.limit):
         yield piece
 
 
-async def _once(asked: Asked, form: Text | Json, look: Callable[[], list[Source]]) -> AsyncIterator[bytes]:
+async def _body(
+    asked: Asked, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """What is there now, and what comes then."""
     reading = Reading(asked)
     yield form.begin(reading.add(await _run(look)))
     pieces = reading.begin()
     while (piece := await _run(lambda: next(pieces, None))) is not None:
         yield form.lines(piece)
-    yield form.end("read")
+    if not asked.follow:
+        yield form.end("read")
+        return
+    async for said in _follow(reading, form, look, still):
+        yield said
 
 
 async def _follow(
-    asked: Asked, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
+    reading: Reading, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    reading = Reading(asked)
-    yield form.begin(reading.add(await _run(look)))
-    pieces = reading.begin()
-    while (piece := await _run(lambda: next(pieces, None))) is not None:
-        yield form.lines(piece)
     looked = spoke = loop.time()
     while True:
         found = await _run(reading.more)

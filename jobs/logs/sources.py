@@ -47,11 +47,7 @@ def store() -> LogStore:
 
 def of_pods(pods: Iterable[Pod], job: Job | None, asked: Asked) -> list[Source]:
     """What is wanted of these pods, in their order."""
-    found: list[Source] = []
-    for pod in pods:
-        if (not asked.task or pod.task == asked.task) and (not asked.pod or pod.name == asked.pod):
-            found += of_pod(pod, job, asked)
-    return found
+    return [source for pod in pods for source in of_pod(pod, job, asked)]
 
 
 def of_pod(pod: Pod, job: Job | None, asked: Asked) -> list[Source]:
@@ -123,7 +119,8 @@ def _times(pod: Pod) -> Callable[[], tuple[float | None, float | None, int | Non
     def times() -> tuple[float | None, float | None, int | None]:
         if (present := _present(pod)) is not None and (found := podlogs.times(present))[0] is not None:
             return found
-        row = Pod.objects.filter(pk=pod.pk).first() or pod
+        is_settled = pod.finished_at is not None or pod.deleted_at is not None
+        row = pod if is_settled else Pod.objects.filter(pk=pod.pk).first() or pod
         ended_at = row.finished_at or row.deleted_at
         return (
             row.started_at.timestamp() if row.started_at else None,
