@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Concat
 from django.template.loader import render_to_string
-from django.utils import translation
 from django.utils.translation import gettext as _
 
 from cluster.access import policy
 from cluster.display import quantity
 from cluster.quantities import is_gpu
 from jobs.models import Job, PodGroup
+from jobs.pages.rendered import in_all_languages
 from portal.models import Eviction
 
+_TEMPLATE = "portal/job_evictions.html"
 SHOWN = 50
 """Rows of a table; the newest."""
 
@@ -176,14 +176,13 @@ def rule_labels(rule: str) -> str:
 
 def part(user: Any, uid: str) -> dict[str, Any]:
     """The section of a job's page, as the live channel carries parts of it."""
-    found: dict[str, Any] = {"uid": "evictions", "html": {}}
-    for code, _name in settings.LANGUAGES:
-        with translation.override(code):
-            found["html"][code] = html(user, uid)
-    return found
+    return {"uid": "evictions", "html": in_all_languages(_TEMPLATE, lambda: _of_job(user, uid))}
 
 
 def html(user: Any, uid: str) -> str:
     """The section in the active language; empty when the job has no part in any eviction."""
-    context = {"made_room": made_room_for(user, uid), "gave_way": gave_way(user, uid)}
-    return render_to_string("portal/job_evictions.html", context)
+    return render_to_string(_TEMPLATE, _of_job(user, uid))
+
+
+def _of_job(user: Any, uid: str) -> dict[str, Any]:
+    return {"made_room": made_room_for(user, uid), "gave_way": gave_way(user, uid)}

@@ -14,7 +14,7 @@ from jobs.cron.models import CronJob
 from jobs.cron.rows import upcoming
 from jobs.models import Job
 from jobs.pages.queries import EVENT_LIMIT, events_of
-from jobs.pages.rendered import in_all_languages
+from jobs.pages.rendered import in_all_languages, parts_in_all_languages
 
 ROW = "crons/row.html"
 PARTS = {"head": "crons/head.html", "times": "crons/times.html", "runs": "crons/runs.html", "events": "crons/events.html"}
@@ -56,4 +56,4 @@ def rendered_rows(crons: Any) -> dict[str, dict[str, Any]]:
 
 def rendered_parts(cron: CronJob) -> dict[str, dict[str, Any]]:
     """Parts of the page of one cron job, by name, drawn in every language."""
-    return {name: {"uid": name, "html": in_all_languages(file, lambda: shown(cron))} for name, file in PARTS.items()}
+    return parts_in_all_languages(PARTS, lambda: shown(cron))

@@ -16,7 +16,7 @@ from jobs.flows.parts import job_name, parts_of, probe_of, targets_of
 from jobs.flows.status import recorded
 from jobs.models import Job
 from jobs.pages.queries import EVENT_LIMIT, events_of
-from jobs.pages.rendered import in_all_languages
+from jobs.pages.rendered import in_all_languages, parts_in_all_languages
 
 ROW = "flows/row.html"
 PARTS = {"head": "flows/head.html", "graph": "flows/graph.html", "jobs": "flows/jobs.html", "events": "flows/events.html"}
@@ -84,12 +84,11 @@ def _not_made(flow: JobFlow) -> str:
 
 def rendered_rows(flows: Any) -> dict[str, dict[str, Any]]:
     """Rows of the list by uid, drawn in every language."""
-    found: dict[str, dict[str, Any]] = {}
-    for flow in flows:
-        found[flow.uid] = {"uid": flow.uid, "html": in_all_languages(ROW, lambda flow=flow: {"flow": decorated(flow)})}
-    return found
+    return {
+        flow.uid: {"uid": flow.uid, "html": in_all_languages(ROW, lambda flow=flow: {"flow": decorated(flow)})} for flow in flows
+    }
 
 
 def rendered_parts(flow: JobFlow) -> dict[str, dict[str, Any]]:
     """Parts of the page of one flow, by name, drawn in every language."""
-    return {name: {"uid": name, "html": in_all_languages(file, lambda: shown(flow))} for name, file in PARTS.items()}
+    return parts_in_all_languages(PARTS, lambda: shown(flow))

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
-from django.template.loader import render_to_string
-from django.utils import translation
-
 from jobs.choices import JobPhase
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import timeline
 from jobs.pages.podgrid import is_large, overview
+from jobs.pages.rendered import parts_in_all_languages
 
 TEMPLATES = {
     "age": "jobs/age.html",
@@ -31,14 +28,12 @@ def rendered(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], grou
     tasks = list(job.tasks.all())
     templates = TEMPLATES | (LARGE if is_large(tasks) else {})
     rows = overview(tasks) if is_large(tasks) else []
-    found: list[dict[str, Any]] = [{"uid": name, "html": {}} for name in templates]
-    for code, _name in settings.LANGUAGES:
-        with translation.override(code):
-            drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)))
-            context = {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job), "grid": rows}
-            for part in found:
-                part["html"][code] = render_to_string(templates[part["uid"]], context)
-    return found
+
+    def shown() -> dict[str, Any]:
+        drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)))
+        return {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job), "grid": rows}
+
+    return list(parts_in_all_languages(templates, shown).values())
 
 
 def is_over(job: Job) -> bool:
