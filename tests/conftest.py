@@ -8,12 +8,16 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import settings
 
 from cluster.admission import admission
 from cluster.clock import ManualClock
 from cluster.embedded.memory import Change
 from cluster.embedded.store import EmbeddedCluster
 from cluster.port import Obj
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -15,6 +15,7 @@ from cluster.kinds import JOB, POD, QUEUE, Kind, by_api
 from cluster.port import Obj, Page
 from jobs import manifest
 from jobs.schedulers import scheduler_names
+from scheduler.model import shapes
 from scheduler.snapshot import CONF_KEY, Snapshot
 
 _LIMIT = 1 << 30
@@ -55,10 +56,12 @@ class Source:
 
 @dataclass(slots=True)
 class Files:
-    """All objects of some files: those that scheduling knows, and those that mean nothing to it. `conf` may be empty."""
+    """All objects of some files: those that scheduling knows, those that mean nothing to it, and those of which a field is
+    of a wrong type, with that fault. `conf` may be empty."""
 
     known: list[Source] = field(default_factory=list)
     others: list[Source] = field(default_factory=list)
+    misshapen: list[tuple[Source, str]] = field(default_factory=list)
     conf: str = ""
 
     def of(self, kind: Kind) -> list[Obj]:
@@ -88,6 +91,7 @@ def read(paths: Iterable[Path]) -> Files:
     if not faults:
         for number, source in enumerate(files.known):
             _complete(source, number)
+        _set_aside(files)
         faults += _faulty(files)
     if faults:
         raise FilesError(faults)
@@ -150,6 +154,20 @@ def _complete(source: Source, number: int) -> None:
 def made_up_uid(*parts: str) -> str:
     """Always the same for the same thing."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(parts)))
+
+
+def _set_aside(files: Files) -> None:
+    """Objects of which a field is of a wrong type take no part: nobody can tell what they mean."""
+    for source in files.known:
+        try:
+            assert source.kind is not None
+            shapes.check(source.kind, source.obj)
+            if source.kind == POD:
+                shapes.check_part(source.obj["spec"], shapes.POD_SPEC, "spec")
+        except ValueError as error:
+            files.misshapen.append((source, str(error)))
+    bad = {id(source) for source, _ in files.misshapen}
+    files.known = [source for source in files.known if id(source) not in bad]
 
 
 # --- what admission would say -------------------------------------------------------------------------------------

@@ -107,9 +107,12 @@ def _conclude(result: Result, verdicts: dict[str, Verdict], offline: Offline, fi
                 "conditions": list(status.get("conditions") or ()),
             }
     result.verdicts = {key: {**found.as_dict(), "text": wording.describe(found)} for key, found in sorted(verdicts.items())}
+    for source, fault in files.misshapen:
+        name = objects.key(source.obj).lstrip("/")
+        result.problems.append(f"{source.place()}: {source.obj['kind']} {name} takes no part: {fault}")
     for aside in offline.cache.doubts():
-        source = files.source(aside.kind, aside.key)
-        where = source.place() if source is not None else "made by a controller"
+        known = files.source(aside.kind, aside.key)
+        where = known.place() if known is not None else "made by a controller"
         result.problems.append(f"{where}: {aside.kind} {aside.key.lstrip('/')} takes no part: {aside.reason}")
     if any(option.name == "extender" for option in offline.conf.plugins()):
         result.problems.append("the extender is not asked here: it might take what is only tried for done")

@@ -71,7 +71,7 @@ class _Allocation:
             gated = [task for task in job.pending() if task.queue_gated]
             if gated:
                 self.gated[job.uid] = sorted(gated, key=self.ssn.task_key)
-            if not tasks and job.count(TaskStatus.PENDING) and not self.ssn.job_ready(job):
+            if not tasks and any(task.gated for task in job.pending()) and not self.ssn.job_runs(job):
                 self.ssn.refuse(job, Verdict(Stage.GANG, Code.GATED, queue=job.queue, needed=job.min_available))
             if tasks or gated:
                 ordered = sorted(tasks, key=self.ssn.task_key)
@@ -99,7 +99,7 @@ class _Allocation:
             overused = self.ssn.overused(queue)
             if overused is not None:
                 for job in jobs.drain():
-                    if not self.ssn.job_ready(job):
+                    if not self.ssn.job_runs(job):
                         self.ssn.refuse(job, overused)
                 continue
             job = jobs.pop()
@@ -125,9 +125,7 @@ class _Allocation:
             ready = self.filler.fill(statement, target, tasks)
         if ready or self.ssn.job_ready(job):
             statement.commit()
-            self.ssn.verdicts.pop(job.uid, None)
-            if job.uid in self.filler.why:
-                self.ssn.leftovers[job.uid] = self.filler.why[job.uid]
+            self._tell_of_rest(job)
             return bool(tasks)
         placed = job.ready_count() + job.waiting_count() + job.pending_best_effort()
         keeps = self.ssn.job_pipelined(job)
@@ -137,3 +135,12 @@ class _Allocation:
             if part is not None:
                 places.put(part, before)
         return False
+
+    def _tell_of_rest(self, job: JobInfo) -> None:
+        """Of a job that runs, why some of its tasks do not; of one that is ready with nothing, why it does not run."""
+        self.ssn.verdicts.pop(job.uid, None)
+        why = self.filler.why.get(job.uid)
+        if why is not None and self.ssn.job_runs(job):
+            self.ssn.leftovers[job.uid] = why
+        elif why is not None:
+            self.ssn.refuse(job, refusals.of_gang(job, 0, why, releasing=False))

@@ -42,6 +42,8 @@ class Backfill:
             if self._place(ssn, statement, job, task) and ssn.job_ready(job):
                 statement.commit()
                 statement = Statement(ssn)
+                if job.uid in ssn.verdicts:  # it starts after all
+                    ssn.leftovers[job.uid] = ssn.verdicts.pop(job.uid)
         if not statement:
             statement.discard()
 

@@ -59,7 +59,7 @@ class Planner:
         ssn = self._ssn
         plan = self._plan_job(job, queue)
         if plan is None:
-            if not ssn.job_ready(job):
+            if not ssn.job_runs(job):
                 ssn.refuse(job, self._refusal(job, queue))
             return False
         statement = Statement(ssn)

@@ -36,7 +36,7 @@ from scheduler.estate import Estate
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.measuring import Usage
-from scheduler.model import build
+from scheduler.model import build, shapes
 from scheduler.model.devices import DEVICE_CONFIG
 from scheduler.model.jobs import JobInfo, TaskInfo
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
@@ -136,12 +136,13 @@ class SchedulerCache:
         key, gone = (event.kind.kind, objects.key(event.object)), event.type == "DELETED"
         self.aside.pop(key, None)
         try:
+            if not gone:
+                shapes.check(event.kind, event.object)
             self._appliers[event.kind](event.object, gone)
         except Exception as error:  # noqa: BLE001 - whatever one object says, the others go on
             self._set_aside(event.kind, event.object)
             if not gone:
-                reason = str(error) if isinstance(error, ValueError) else f"malformed ({type(error).__name__}: {error})"
-                self.aside[key] = Aside(*key, reason)
+                self.aside[key] = Aside(*key, shapes.reason(event.kind, event.object, error))
         self._fit()
 
     def apply_all(self, events: Iterable[WatchEvent]) -> int:
@@ -157,7 +158,7 @@ class SchedulerCache:
         if kind == NODE:
             self.pods.drop_node(objects.name(obj))
         elif kind == POD:
-            self.pods.drop_pod(objects.uid(obj))
+            self.pods.drop_pod(str(objects.uid(obj)))
         elif kind == POD_GROUP:
             self.groups.drop_group(objects.key(obj))
         elif kind == QUEUE:

@@ -109,13 +109,13 @@ class GangTaker:
         offer = ssn.victims.unified(terms.kind, self._job, ssn.victims.in_order(candidates, ssn.queues[self._job.queue]))
         self._rule = offer.rule
         allowed = {task.uid for task in offer.victims}
-        by_job: dict[str, list[TaskInfo]] = {}
+        by_job: dict[JobInfo, list[TaskInfo]] = {}
         for task in candidates:
             assert task.job is not None
-            by_job.setdefault(task.job.uid, []).append(task)
+            by_job.setdefault(task.job, []).append(task)
         found: list[Bundle] = []
-        for uid, tasks in by_job.items():
-            found += bundles.of_job(ssn.jobs[uid], tasks, whole=terms.whole)
+        for job, tasks in by_job.items():
+            found += bundles.of_job(job, tasks, whole=terms.whole)
         found = [bundle for bundle in found if all(task.uid in allowed for task in bundle.tasks)]
         return bundles.in_order(found, self._need(), terms.order(self._job))
 

@@ -131,8 +131,7 @@ class Search:
             named = np.zeros(nodes.rows, np.bool_)
             named[list(self._terms.rows(task))] = True
             ok = ok & named
-        if not cls.best_effort:
-            ok = ok & (nodes.allocatable - nodes.pipelined >= cls.floor).all(axis=1)
+        ok = ok & (nodes.allocatable - nodes.pipelined >= cls.floor).all(axis=1)
         found: list[int] = np.flatnonzero(ok).tolist()
         return found
 
@@ -228,8 +227,6 @@ class Search:
     def _need(self, row: int) -> Ints:
         """What must come free on the row, of the compared dimensions."""
         nodes, dims = self._ssn.nodes, self._cls.compared
-        if self._cls.best_effort:
-            return np.zeros(len(dims), np.int64)
         free = nodes.allocatable[row] - nodes.used[row] + nodes.releasing[row] - nodes.pipelined[row]
         need: Ints = np.maximum(self._cls.request[dims] - free[dims], 0)
         return need

@@ -266,6 +266,10 @@ class Session(Registrations):
                 return False
         return True
 
+    def job_runs(self, job: JobInfo) -> bool:
+        """Whether a job is ready by holding something: one that needs nothing is ready before it starts."""
+        return job.ready_count() > 0 and self.job_ready(job)
+
     def lacking(self, job: JobInfo) -> int:
         """At least so many more tasks, and at least one, must be allocated before the job can be ready."""
         least = 1

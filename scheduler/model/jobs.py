@@ -55,11 +55,12 @@ HostPort = tuple[str, str, int]
 class TaskClass:
     """What tasks of one template share, computed once: everything that decides where one may run and how well.
 
-    `request` (with `pods: 1`) is what a node must have; `compared` are the dimensions that a fit compares: cpu, memory
-    and everything asked; `floor` is the request there and below every amount elsewhere. `nonzero` is (cpu, memory) with
-    Kubernetes's defaults of 100m and 200Mi for containers that ask nothing. `spec` is the pod spec of one of the tasks,
-    to read selectors, affinity and tolerations from; `share` is what it asks of cards that pods share. `mounts`: its pods
-    use volume claims, `claims`: resource claims (which ones, their own pods say); `gate`: they pass a queue's gate first.
+    `request` (with `pods: 1`) is what a node must have; `compared` are the dimensions that a fit compares: everything
+    asked, and cpu and memory unless the task is `best_effort` (asks for nothing but to run); `floor` is the request there
+    and below every amount elsewhere. `nonzero` is (cpu, memory) with Kubernetes's defaults of 100m and 200Mi for containers
+    that ask nothing. `spec` is the pod spec of one of the tasks, to read selectors, affinity and tolerations from; `share`
+    is what it asks of cards that pods share. `mounts`: its pods use volume claims, `claims`: resource claims (which ones,
+    their own pods say); `gate`: they pass a queue's gate first.
     Labels are not part of a class: a check that needs them is contextual and looks at the task's own `pod`.
     """
 
@@ -82,7 +83,8 @@ class TaskClass:
 
     def __post_init__(self) -> None:
         asked = self.request > 0
-        asked[[CPU, MEMORY]] = True
+        if not self.best_effort:
+            asked[[CPU, MEMORY]] = True
         self.compared = np.flatnonzero(asked)
         self.floor = np.where(asked, self.request, np.iinfo(np.int64).min)
 

@@ -37,11 +37,10 @@ def _of_class(evaluator: Evaluator, standing: Standing, within: Mask | None = No
     if not count:
         return Verdict(Stage.NODE_FIT, Code.NODES_NONE)
     counts, passed = evaluator.refused_by_checks(standing, within)
-    if not cls.best_effort:
-        counts |= evaluator.refused_by_rooms(standing, passed)
-        verdict = _short(Block(nodes), dims, cls, passed, counts)
-        if verdict is not None:
-            return replace(verdict, nodes=count)
+    counts |= evaluator.refused_by_rooms(standing, passed)
+    verdict = _short(Block(nodes), dims, cls, passed, counts)
+    if verdict is not None:
+        return replace(verdict, nodes=count)
     if cls.gpus:
         slots = int((passed & ~standing.views.idle & ~standing.views.future).sum())
         if slots:

@@ -193,8 +193,7 @@ class Evaluator:
     def _fresh(self, cls: TaskClass) -> Standing:
         whole = Block(self.nodes)
         ok = self.nodes.live.copy()
-        if not cls.best_effort:
-            ok &= (whole.allocatable >= cls.floor).all(axis=1)
+        ok &= (whole.allocatable >= cls.floor).all(axis=1)
         for check in self._static_checks:
             if _applies(check.applies, cls):
                 ok &= check.check(cls, whole)
@@ -228,8 +227,6 @@ class Evaluator:
             ok &= check(cls, at)
         if cls.host_ports and at.copies is not None:
             ok &= at.copies == 0
-        if cls.best_effort:
-            return Views(ok, ok.copy(), self._score(standing, at))
         free = at.allocatable - at.used
         idle = ok & np.logical_and.reduce(free >= cls.floor, axis=1)
         if cls.gpus:

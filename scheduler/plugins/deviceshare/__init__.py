@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 CAUSE = "gpu_cards"
 _SWITCHES = ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
+_PLACED = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 _LATER = ("AscendMindClusterVNPUEnable", "AscendHAMiVNPUEnable")
 
 
@@ -231,7 +232,7 @@ class DeviceShare:
         if share is None or not self._concerns(event.cls):
             return
         for task in event.tasks:
-            if task.cards or not self._of_row(task.node)[1]:
+            if task.status not in _PLACED or not self._of_row(task.node)[1]:
                 continue
             later = task.status is TaskStatus.PIPELINED
             cards = self._states(task.node, self._held(task.node, later=later, without=task))
