@@ -12,7 +12,6 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from cluster import runtime
 from cluster.logs.records import Record, seconds
 from jobs.logs import sources
 from jobs.logs.api import may_read_job
@@ -66,7 +65,8 @@ def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[
         "log_denied": not may_read,
         "log_stream": f"{address}&{urlencode({'format': 'json', 'follow': 'true', 'tailLines': lines})}",
         "log_file": f"{address}&{urlencode({'download': 'true', 'timestamps': 'true'})}",
-        "is_simulated": not runtime.runs_commands(),
+        "is_simulated": sources.are_simulated(),
+        "is_elsewhere": sources.are_elsewhere(),
     }
 
 

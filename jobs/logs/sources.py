@@ -45,6 +45,16 @@ def store() -> LogStore:
     return LogStore(settings.DATA_DIR / "logs")
 
 
+def are_simulated() -> bool:
+    """Whether no program runs behind the pods, so that what they would have printed is made up."""
+    return settings.BASALT_CLUSTER == "embedded" and not runtime.runs_commands()
+
+
+def are_elsewhere() -> bool:
+    """Whether the logs are kept by the kubelets of a cluster, of which nothing is read here yet."""
+    return bool(settings.BASALT_CLUSTER == "kubernetes")
+
+
 def of_pods(pods: Iterable[Pod], job: Job | None, asked: Asked) -> list[Source]:
     """What is wanted of these pods, in their order."""
     return [source for pod in pods for source in of_pod(pod, job, asked)]
@@ -67,7 +77,7 @@ def of_pod(pod: Pod, job: Job | None, asked: Asked) -> list[Source]:
                 found.append(
                     Source(pod.uid, pod.name, pod.task, pod.index, name, attempt, kept.stream(pod.uid, name, attempt), over)
                 )
-        elif not runtime.runs_commands() and not kept.has(pod.uid) and not asked.previous:
+        elif are_simulated() and not kept.has(pod.uid) and not asked.previous:
             stream = SimulatedStream(name, _times(pod), lambda: runtime.now().timestamp())
             found.append(Source(pod.uid, pod.name, pod.task, pod.index, name, pod.restarts, stream, _has_ended(pod)))
     return found

@@ -186,6 +186,17 @@ def test_a_simulated_pod_says_that_its_log_is_made_up(world, settings):
     ]
 
 
+def test_nothing_is_made_up_for_pods_that_run_on_another_cluster(world, settings):
+    runtime.run_commands(None)
+    settings.BASALT_CLUSTER, settings.DATA_DIR = "kubernetes", settings.DATA_DIR / "nothing"
+    Pod.objects.update(started_at="2026-01-01T00:00:00Z", finished_at="2026-01-01T00:00:07Z", exit_code=3)
+    assert text(get(world["owner"], POD_LOG)) == ""
+    page = text(get(world["owner"], f"/jobs/{Job.objects.get().uid}/", tab="logs"))
+    assert "read them with kubectl logs" in page
+    assert "run no program" not in page
+    assert 'class="lg-l' not in page
+
+
 def test_pages_say_that_commands_run_here_only_when_they_do(world):
     words = "Jobs run their commands on this machine"
     assert words in text(get(world["staff"], "/"))
