@@ -11,7 +11,7 @@ import orjson
 
 from cluster import objects
 from cluster.port import Obj
-from scheduler.model import devices
+from scheduler.model import devices, shapes
 from scheduler.model.jobs import HostPort, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, Amounts, Dimensions
@@ -129,6 +129,7 @@ class Classes:
         )
         found = self._by_shape.get(shape)
         if found is None:
+            shapes.check_part(spec, shapes.POD_SPEC, "spec")
             found = self._make(spec, units, ports, namespace, share)
             found.mounts, found.claims, found.gate = mounts, bool(spec.get("resourceClaims")), gate
             self._by_shape[shape], self._shapes[found.number] = found, shape
