@@ -6,7 +6,7 @@ and durations.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 import orjson
 
@@ -39,47 +39,51 @@ GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 RACK_LABEL = "topology.basalt.dev/rack"
 SPINE_LABEL = "topology.basalt.dev/spine"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
+NODE_USAGE = "basalt.dev/usage"
+"""Annotation of nodes: what they are measured to use, and when (JSON)."""
+CLAIM_PROTECTION = "resource.kubernetes.io/delete-protection"
+"""Finalizer of resource claims that hold devices."""
 SIM_DURATION = "sim.basalt.dev/duration"
 SIM_EXIT_CODE = "sim.basalt.dev/exit-code"
 SIM_START_DELAY = "sim.basalt.dev/start-delay"
 
 
-def name(obj: Obj) -> str:
+def name(obj: Mapping[str, Any]) -> str:
     """`metadata.name`."""
     return cast(str, (obj.get("metadata") or {}).get("name") or "")
 
 
-def namespace(obj: Obj) -> str:
+def namespace(obj: Mapping[str, Any]) -> str:
     """`metadata.namespace`, empty for cluster-wide objects."""
     return cast(str, (obj.get("metadata") or {}).get("namespace") or "")
 
 
-def uid(obj: Obj) -> str:
+def uid(obj: Mapping[str, Any]) -> str:
     """`metadata.uid`."""
     return cast(str, (obj.get("metadata") or {}).get("uid") or "")
 
 
-def key(obj: Obj) -> str:
+def key(obj: Mapping[str, Any]) -> str:
     """`namespace/name`; a cluster-wide object's key begins with the slash."""
     return f"{namespace(obj)}/{name(obj)}"
 
 
-def resource_version(obj: Obj) -> int:
+def resource_version(obj: Mapping[str, Any]) -> int:
     """`metadata.resourceVersion` as a number, 0 when it is missing."""
     return int((obj.get("metadata") or {}).get("resourceVersion") or 0)
 
 
-def labels(obj: Obj) -> Mapping[str, str]:
+def labels(obj: Mapping[str, Any]) -> Mapping[str, str]:
     """`metadata.labels`; only to read."""
     return (obj.get("metadata") or {}).get("labels") or {}
 
 
-def annotations(obj: Obj) -> Mapping[str, str]:
+def annotations(obj: Mapping[str, Any]) -> Mapping[str, str]:
     """`metadata.annotations`; only to read."""
     return (obj.get("metadata") or {}).get("annotations") or {}
 
 
-def owner(obj: Obj) -> Obj | None:
+def owner(obj: Mapping[str, Any]) -> Obj | None:
     """The controller among the owner references, or None."""
     for reference in (obj.get("metadata") or {}).get("ownerReferences") or ():
         if reference.get("controller"):
@@ -99,7 +103,7 @@ def owner_reference(obj: Obj, *, controller: bool = True) -> Obj:
     }
 
 
-def is_deleting(obj: Obj) -> bool:
+def is_deleting(obj: Mapping[str, Any]) -> bool:
     """Whether deletion was asked for and the object is still there."""
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))
 
@@ -130,7 +134,7 @@ def parse_time(text: str) -> float:
     return instant.timestamp()
 
 
-def condition(obj: Obj, kind: str) -> Obj | None:
+def condition(obj: Mapping[str, Any], kind: str) -> Obj | None:
     """The status condition of a type, or None."""
     for found in (obj.get("status") or {}).get("conditions") or ():
         if found.get("type") == kind:
@@ -150,8 +154,9 @@ def with_condition(conditions: Iterable[Obj] | None, new: Obj) -> list[Obj]:
 
 
 __all__ = [
-    "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_TOPOLOGY", "GPU_UNHEALTHY",
-    "HOSTNAME_LABEL", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE", "SIM_START_DELAY", "SPINE_LABEL",
+    "CLAIM_PROTECTION", "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_TOPOLOGY",
+    "GPU_UNHEALTHY", "HOSTNAME_LABEL", "NODE_USAGE", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE",
+    "SIM_START_DELAY", "SPINE_LABEL",
     "FieldSelector", "Selector", "annotations", "clone", "condition", "container_requests", "field_value",
     "format_duration", "format_units", "gpu_count", "is_counted", "is_deleting", "is_gpu", "is_label_key",
     "is_label_value", "key", "labels", "matches_expressions", "matches_node", "matches_selector", "matches_term",

@@ -65,7 +65,7 @@ def provisioned(claim: Obj, storage_class: Mapping[str, Any], labels: Mapping[st
             "capacity": {"storage": ((spec.get("resources") or {}).get("requests") or {}).get("storage", "0")},
             "accessModes": list(spec.get("accessModes") or ()),
             "volumeMode": spec.get("volumeMode") or "Filesystem",
-            "storageClassName": objects.name(dict(storage_class)),
+            "storageClassName": objects.name(storage_class),
             "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
             "claimRef": reference(claim),
             "csi": {"driver": provisioner, "volumeHandle": name},

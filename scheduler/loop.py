@@ -102,8 +102,11 @@ class SchedulerLoop:
 
     def run(self, stop: threading.Event) -> None:
         """Schedule until `stop` is set. An error in a cycle is logged and counted, and the model is read anew."""
-        pools = [ThreadPoolExecutor(1, name) for name in ("binder", "reporter", "meter")]
-        with pools[0] as binder, pools[1] as reporter, pools[2] as meter:
+        with (
+            ThreadPoolExecutor(1, "binder") as binder,
+            ThreadPoolExecutor(1, "reporter") as reporter,
+            ThreadPoolExecutor(1, "meter") as meter,
+        ):
             while not stop.is_set():
                 begin = monotonic()
                 try:

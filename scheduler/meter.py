@@ -32,12 +32,12 @@ class Meter:
         self._trouble = ""
         self.usage: Usage = {}
 
-    def tick(self, source: Source | None, interval: float, now: float, pool: Executor | None) -> bool:
+    def tick(self, source: Source, interval: float, now: float, pool: Executor | None) -> bool:
         """Take in an answer that came, ask again when it is time (without a pool: and wait); whether there is news."""
         news = False
         if self._pending is not None and self._pending.done():
             news, self._pending = self._take(self._pending.result), None
-        if source is not None and self._pending is None and now >= self._asked + interval:
+        if self._pending is None and now >= self._asked + interval:
             self._asked = now
             if pool is None:
                 return self._take(lambda: read(source, self._fetch, now))

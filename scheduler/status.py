@@ -130,8 +130,8 @@ class StatusKeeper:
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())
-        if told.uid != objects.uid(dict(job.obj)):
-            told = self._told[job.uid] = _Told(objects.uid(dict(job.obj)), verdict=told.verdict)
+        if told.uid != objects.uid(job.obj):
+            told = self._told[job.uid] = _Told(objects.uid(job.obj), verdict=told.verdict)
         verdict = ssn.verdicts.get(job.uid)
         changed = _kind_of(verdict) != _kind_of(told.verdict)
         if not changed and ssn.now < told.at + QUIET:
@@ -154,7 +154,7 @@ class StatusKeeper:
         moved = job.phase != before.get("phase")
         if marks or moved or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
             job.sent = status
-            writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(dict(job.obj)), status, marks))
+            writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(job.obj), status, marks))
         if changed or job.phase != (before.get("phase") or "Pending"):
             self._job_event(ssn, job, verdict, before.get("phase") or "", writes)
         self._pods(ssn, job, verdict, told, writes)
@@ -228,7 +228,7 @@ class StatusKeeper:
                 # A merge keeps what it does not name: a resource that is not held any more must be written as zero.
                 gone = dict.fromkeys(known.keys() - allocated.keys(), 0)
                 texts = {r: objects.format_units(r, n) for r, n in {**gone, **allocated}.items()}
-                writes.statuses.append(StatusWrite(QUEUE, "", name, objects.uid(dict(queue.obj)), {"allocated": texts}))
+                writes.statuses.append(StatusWrite(QUEUE, "", name, objects.uid(queue.obj), {"allocated": texts}))
             self._queues[name] = allocated
         for name in self._queues.keys() - ssn.queues.keys():
             del self._queues[name]

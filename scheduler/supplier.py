@@ -13,7 +13,6 @@ from cluster.port import Binding, Cluster, Obj
 from scheduler.model.supply import DeviceChoice, Supply, VolumeChoice
 
 _TRIES = 5
-FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 class Supplier:
@@ -81,8 +80,8 @@ class Supplier:
                 raise Conflict(f"resource claim {choice.claim} lost its devices")
             if there is not None and choice.allocation is not None and there != choice.allocation:
                 raise Conflict(f"resource claim {choice.claim} was given other devices")
-            if FINALIZER not in (claim["metadata"].get("finalizers") or ()):
-                finalizers = [*(claim["metadata"].get("finalizers") or ()), FINALIZER]
+            if objects.CLAIM_PROTECTION not in (claim["metadata"].get("finalizers") or ()):
+                finalizers = [*(claim["metadata"].get("finalizers") or ()), objects.CLAIM_PROTECTION]
                 body: Obj = {"metadata": {"finalizers": finalizers}}
                 claim = self._cluster.patch(RESOURCE_CLAIM, name, namespace, _at(body, claim["metadata"]["resourceVersion"]))
             user = {"resource": "pods", "name": binding.name, "uid": binding.uid}

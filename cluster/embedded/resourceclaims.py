@@ -12,7 +12,6 @@ from cluster.port import Cluster, Obj, WatchEvent
 
 KINDS = (RESOURCE_CLAIM_TEMPLATE, RESOURCE_CLAIM)
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
-FINALIZER = "resource.kubernetes.io/delete-protection"
 _ENDED = ("Succeeded", "Failed")
 _MANAGER = "resource-claim-controller"
 
@@ -118,8 +117,8 @@ class ResourceClaimKeeper:
             claim = self._cluster.patch_status(RESOURCE_CLAIM, key[1], key[0], new, resource_version=version)
             written += 1
         held = claim["metadata"].get("finalizers") or []
-        if FINALIZER in held and not users:
-            body = {"metadata": {"finalizers": [each for each in held if each != FINALIZER] or None}}
+        if objects.CLAIM_PROTECTION in held and not users:
+            body = {"metadata": {"finalizers": [each for each in held if each != objects.CLAIM_PROTECTION] or None}}
             self._cluster.patch(RESOURCE_CLAIM, key[1], key[0], body, field_manager=_MANAGER)
             written += 1
         return written

@@ -23,7 +23,6 @@ from cluster.port import Cluster, Obj, Victim
 
 logger = logging.getLogger(__name__)
 
-USAGE = "basalt.dev/usage"
 SIM_USAGE = "sim.basalt.dev/usage"
 
 INTERVAL = 30.0
@@ -84,7 +83,7 @@ def _patch(node: Obj, used: Mapping[str, float], now: float) -> Obj:
         for resource, amount in used.items()
     }
     told["time"] = objects.stamp(now)
-    return {"metadata": {"annotations": {USAGE: orjson.dumps(told).decode()}}}
+    return {"metadata": {"annotations": {objects.NODE_USAGE: orjson.dumps(told).decode()}}}
 
 
 def _is_ready(node: Obj) -> bool:

@@ -46,7 +46,7 @@ class Groups:
         creation, phase = build.created(obj), build.section(obj, "status").get("phase") or "Pending"
         job = self.job(uid)
         parts = subjobs.read(spec, job, least)
-        if job.obj and objects.uid(dict(job.obj)) != objects.uid(obj):
+        if job.obj and objects.uid(job.obj) != objects.uid(obj):
             job.sent = None
         job.obj, job.min_available, job.role_min, job.min_resources, job.creation = obj, least, roles, needs, creation
         job.queue = spec.get("queue") or DEFAULT_QUEUE

@@ -116,7 +116,7 @@ class Pods:
 
     def _add_pod(self, task: TaskInfo, row: int, node: str = "") -> None:
         self.tasks[task.uid] = task
-        group = objects.annotations(dict(task.pod)).get(build.GROUP)
+        group = objects.annotations(task.pod).get(build.GROUP)
         if group and (task.pod["spec"].get("schedulerName") or "") in self._scheduler_names:
             self._groups.job(f"{task.namespace}/{group}").add(task)
         if task.status in _OFF_NODE:
@@ -174,7 +174,7 @@ class Pods:
 
 def _is_being_evicted(task: TaskInfo) -> bool:
     """Whether this scheduler evicted the task and the watch does not say so yet."""
-    return task.status is TaskStatus.RELEASING and not objects.is_deleting(dict(task.pod))
+    return task.status is TaskStatus.RELEASING and not objects.is_deleting(task.pod)
 
 
 def _gpu_annotation(obj: Obj) -> str | None:

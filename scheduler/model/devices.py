@@ -107,7 +107,7 @@ def read_share(pod: Mapping[str, Any]) -> Share | None:
     number = max(_sum(containers, GPU_NUMBER), _most(spec.get("initContainers") or (), GPU_NUMBER))
     if not (asks or memory or number):
         return None
-    marks = objects.annotations(dict(pod))
+    marks = objects.annotations(pod)
     types = marks.get(USE_TYPE)
     return Share(
         asks,
@@ -171,7 +171,7 @@ def registered(node: Mapping[str, Any]) -> tuple[str, tuple[Card, ...]]:
 
     Raises ValueError for a list that cannot be read.
     """
-    text = objects.annotations(dict(node)).get(REGISTER) or ""
+    text = objects.annotations(node).get(REGISTER) or ""
     offered = objects.resource_units((node.get("status") or {}).get("allocatable"))
     if not text or not all(offered.get(name) for name in (VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES)):
         return HAMI_CORE, ()
@@ -191,7 +191,7 @@ def equal_cards(node: Mapping[str, Any]) -> tuple[Card, ...]:
     memory, number = _amount(capacity, GPU_MEMORY), _amount(capacity, GPU_NUMBER)
     if not memory or not number:
         return ()
-    ill = _names(objects.annotations(dict(node)).get(objects.GPU_UNHEALTHY))
+    ill = _names(objects.annotations(node).get(objects.GPU_UNHEALTHY))
     return tuple(Card(str(i), 0, memory // number, "", str(i) not in ill) for i in range(min(number, 4096)))
 
 
@@ -200,7 +200,7 @@ def equal_cards(node: Mapping[str, Any]) -> tuple[Card, ...]:
 
 def uses_of(pod: Mapping[str, Any]) -> tuple[Use, ...]:
     """The parts of cards that a pod's annotations say it was given; what cannot be read counts for nothing."""
-    marks = objects.annotations(dict(pod))
+    marks = objects.annotations(pod)
     found = []
     for entry in re.split(r"[:;]", marks.get(VGPU_IDS) or ""):
         fields = entry.rsplit(",", 3)

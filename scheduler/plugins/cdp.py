@@ -42,7 +42,7 @@ class Cdp:
         wait = cooldown(task)
         if not wait or task.status is not TaskStatus.RUNNING:
             return False
-        condition = objects.condition(dict(task.pod), "PodScheduled")
+        condition = objects.condition(task.pod, "PodScheduled")
         if condition is None or condition.get("status") != "True" or not condition.get("lastTransitionTime"):
             return False
         return objects.parse_time(condition["lastTransitionTime"]) + wait > self._now

@@ -54,7 +54,7 @@ class Pdb:
             keys = []
             for budget in self._budgets:
                 if _covers(budget, task.pod):
-                    key = objects.key(dict(budget))
+                    key = objects.key(budget)
                     left[key] = left.get(key, self._allowed(key, budget)) - 1
                     keys.append(key)
             if all(left[key] >= 0 for key in keys):
@@ -67,7 +67,7 @@ class Pdb:
         if key not in self._known:
             said = (budget.get("status") or {}).get("disruptionsAllowed")
             self._known[key] = int(said) if isinstance(said, int) else _computed(budget["spec"], members)
-        evicted = [task for task in members if task.status is TaskStatus.RELEASING and not objects.is_deleting(dict(task.pod))]
+        evicted = [task for task in members if task.status is TaskStatus.RELEASING and not objects.is_deleting(task.pod)]
         return self._known[key] - len(evicted)
 
     def _pods(self) -> Iterator[TaskInfo]:
@@ -79,7 +79,7 @@ class Pdb:
 
 def _computed(spec: Mapping[str, Any], members: Sequence[TaskInfo]) -> int:
     healthy: int = sum(
-        (task.pod.get("status") or {}).get("phase") == "Running" and not objects.is_deleting(dict(task.pod)) for task in members
+        (task.pod.get("status") or {}).get("phase") == "Running" and not objects.is_deleting(task.pod) for task in members
     )
     if spec.get("maxUnavailable") is not None:
         needed = len(members) - _amount(spec["maxUnavailable"], len(members))

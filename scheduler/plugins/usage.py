@@ -18,7 +18,6 @@ import orjson
 from cluster import objects
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
-from scheduler.model.build import NODE_USAGE
 from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import CPU, MEMORY, Floats, Mask
@@ -182,7 +181,7 @@ def measured(ssn: Session, row: int) -> tuple[float, float] | None:
     """(cpu, memory) in percent, when somebody tells it and it is fresh; a server that was asked goes before the annotation."""
     found = ssn.usage.get(ssn.nodes.names[row])
     if found is None:
-        text = (ssn.nodes.objects[row]["metadata"].get("annotations") or {}).get(NODE_USAGE)
+        text = (ssn.nodes.objects[row]["metadata"].get("annotations") or {}).get(objects.NODE_USAGE)
         found = _parse(text) if text else None
     return found[:2] if found is not None and ssn.now - found[2] <= FRESH else None
 

@@ -46,7 +46,7 @@ class Wire:
 
     def task(self, task: TaskInfo) -> Json:
         """A pod. What it was given in this session is among its annotations."""
-        marks = objects.annotations(dict(task.pod))
+        marks = objects.annotations(task.pod)
         asked = self.resource(task.request)
         node = self._nodes.names[task.node] if task.node >= 0 else str(task.pod["spec"].get("nodeName") or "")
         init = task.pod["spec"].get("initContainers") or ()
@@ -132,7 +132,7 @@ class Wire:
         status = {**(job.obj.get("status") or {}), "phase": job.phase}
         return {
             "UID": job.uid,
-            "PgUID": objects.uid(dict(job.obj)) if job.obj else "",
+            "PgUID": objects.uid(job.obj) if job.obj else "",
             "Name": job.name,
             "Namespace": job.namespace,
             "Queue": job.queue,

@@ -113,7 +113,7 @@ class Population:
         if not self._services or task.cls.spec.get("topologySpreadConstraints"):
             return ()
         meta = task.pod.get("metadata") or {}
-        labels, owner = meta.get("labels") or {}, objects.owner(dict(task.pod)) or {}
+        labels, owner = meta.get("labels") or {}, objects.owner(task.pod) or {}
         mine = frozenset((key, labels[key]) for key in self._asked_by_services() if key in labels)
         who = (task.namespace, mine, owner.get("kind"), owner.get("name"))
         found = self._defaults.get(who)

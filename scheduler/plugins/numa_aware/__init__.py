@@ -153,15 +153,15 @@ def _free_by_row(ssn: Session) -> dict[int, int]:
 def _promised(ssn: Session, row: int) -> dict[str, tuple[str, int]]:
     """What pods on a row were promised, by uid: their key and their CPUs."""
     tasks: Iterable[TaskInfo] = ssn.nodes.tasks[row].values()
-    return {task.uid: (task.key, cpus) for task in tasks if (cpus := numa.promised(task.marks) or numa.promised(_marks(task)))}
-
-
-def _marks(task: TaskInfo) -> dict[str, str]:
-    return dict(objects.annotations(dict(task.pod)))
+    return {
+        task.uid: (task.key, cpus)
+        for task in tasks
+        if (cpus := numa.promised(task.marks) or numa.promised(objects.annotations(task.pod)))
+    }
 
 
 def _policy(task: TaskInfo) -> str:
-    return _marks(task).get(POLICY) or ""
+    return objects.annotations(task.pod).get(POLICY) or ""
 
 
 def _containers(cls: TaskClass) -> tuple[int, ...]:

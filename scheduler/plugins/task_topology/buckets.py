@@ -166,7 +166,7 @@ class _Filling:
 
 def role_of(task: TaskInfo) -> str:
     """A task's role by its annotation; a label counts for nothing here."""
-    return objects.annotations(dict(task.pod)).get(ROLE) or ""
+    return objects.annotations(task.pod).get(ROLE) or ""
 
 
 def compared(request: Ints) -> Mask:
