@@ -27,8 +27,6 @@ DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * 1024 * 1024
 _SHARED = frozenset({devices.VGPU_NUMBER, devices.VGPU_MEMORY, devices.GPU_MEMORY, devices.GPU_NUMBER})
 DEVICE_QUOTA = "deviceclass/"
 """What names of device quotas in a queue's amounts have before the device class; no resource of nodes is called so."""
-NODE_USAGE = "basalt.dev/usage"
-"""What a node is measured to use; it changes all the time, and is read anew in each session."""
 
 OVERSUBSCRIBED = "volcano.sh/oversubscription"
 """Label of a node that takes more than it has; annotations of this name with `-cpu` (milli) and `-memory` (bytes): how much."""
@@ -329,7 +327,7 @@ def node_static(node: Obj) -> tuple[Any, ...]:
         {
             key: value
             for key, value in (meta.get("annotations") or {}).items()
-            if key.startswith(_OWN_PREFIXES) and key != NODE_USAGE
+            if key.startswith(_OWN_PREFIXES) and key != objects.NODE_USAGE  # which changes all the time
         },
         spec.get("taints"),
         bool(spec.get("unschedulable")),
