@@ -53,6 +53,7 @@ def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[
     lines = int(given["lines"]) if given.get("lines") in map(str, LINES) else _USUAL
     previous = given.get("previous") == "true"
     asked = Asked(container=container, task=task, previous=previous, tail=FIRST_LINES)
+    followed = {"format": "json", "follow": "true", "tailLines": lines}
     may_read = may_read_job(user, job)
     address = _address(job, task, pod, container, previous=previous)
     return {
@@ -63,7 +64,7 @@ def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[
         "log_lines": _lines(job, [pod] if pod else offered, asked) if may_read else [],
         "log_counts": LINES,
         "log_denied": not may_read,
-        "log_stream": f"{address}&{urlencode({'format': 'json', 'follow': 'true', 'tailLines': lines})}",
+        "log_stream": "" if sources.are_elsewhere() else f"{address}&{urlencode(followed)}",
         "log_file": f"{address}&{urlencode({'download': 'true', 'timestamps': 'true'})}",
         "is_simulated": sources.are_simulated(),
         "is_elsewhere": sources.are_elsewhere(),

@@ -257,5 +257,5 @@ if (view) {
     }, 150);
   });
   for (const choice of place.querySelectorAll("select, [name=previous]")) choice.addEventListener("change", () => choice.form.requestSubmit());
-  follow(place.dataset.stream);
+  if (place.dataset.stream) follow(place.dataset.stream);
 }
