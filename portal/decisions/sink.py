@@ -55,7 +55,7 @@ class Sink:
         self._conf: ConfState | None = None
         self._nameless: dict[str, int] = {}
         self._first = True
-        self._unpruned = 0
+        self._unpruned: dict[type[Cycle | Eviction], int] = {Cycle: KEEP, Eviction: KEEP_EVICTIONS}  # so that it begins with it
 
     def __call__(self, record: CycleRecord) -> None:
         """Take a record; returns at once."""
@@ -160,9 +160,7 @@ class Sink:
         ]
         Eviction.objects.bulk_create(rows, batch_size=500)
         notify("jobs", {uid for row in rows for uid in (row.victim_job_uid, row.preemptor_uid)} - {""})
-        oldest = Eviction.objects.order_by("-id").values_list("id", flat=True)[KEEP_EVICTIONS : KEEP_EVICTIONS + 1]
-        if oldest:
-            Eviction.objects.filter(id__lte=oldest[0]).delete()
+        self._prune(Eviction, len(rows), KEEP_EVICTIONS)
 
     def _name_parties(self) -> None:
         """Give rows of the ledger their jobs, once the mirror has shown the gangs that were new when they were written."""
@@ -183,12 +181,17 @@ class Sink:
                 self._last_cycle = _at(record)
         Cycle.objects.bulk_create(kept, batch_size=500)
         notify("scheduler", (str(cycle.number) for cycle in kept))
-        self._unpruned += len(kept)
-        if self._unpruned >= KEEP // 10:
-            oldest = Cycle.objects.order_by("-at", "-id").values_list("at", flat=True)[KEEP : KEEP + 1]
-            if oldest:
-                Cycle.objects.filter(at__lte=oldest[0]).delete()
-            self._unpruned = 0
+        self._prune(Cycle, len(kept), KEEP)
+
+    def _prune(self, model: type[Cycle | Eviction], added: int, keep: int) -> None:
+        """Delete the oldest rows beyond those that are kept; looked at only now and then, since it reads past all of these."""
+        self._unpruned[model] += added
+        if self._unpruned[model] < keep // 10:
+            return
+        oldest = model._default_manager.order_by("-pk").values_list("pk", flat=True)[keep : keep + 1]
+        if oldest:
+            model._default_manager.filter(pk__lte=oldest[0]).delete()
+        self._unpruned[model] = 0
 
 
 def _write_configuration(state: ConfState) -> None:

@@ -7,6 +7,7 @@ from cluster.projection import Batch
 from jobs.models import Job
 from jobs.projection import project_jobs, project_pod_groups
 from portal.decisions import Sink
+from portal.decisions import sink as decisions
 from portal.models import Cycle, Eviction
 from queues.models import Queue, QueueSample
 from queues.projection import project as project_queues
@@ -73,6 +74,17 @@ def test_idle_cycles_are_kept_once_in_ten_seconds(sink):
         give(sink, CycleRecord(number, 100.0 + number / 2))
     give(sink, CycleRecord(200, 149.9, bound=3))
     assert [c.number for c in Cycle.objects.order_by("at")] == [0, 20, 40, 60, 80, 200]
+
+
+def test_only_so_many_cycles_and_evictions_are_kept(monkeypatch):
+    monkeypatch.setattr(decisions, "KEEP", 20)
+    monkeypatch.setattr(decisions, "KEEP_EVICTIONS", 30)
+    for begin in (0, 25):  # a scheduler that begins anew prunes what the last one left
+        sink = Sink()
+        for number in range(begin, begin + 25):
+            give(sink, CycleRecord(number, 100.0, evicted=2, evictions=[EVICTED, EVICTED]))
+    assert [c.number for c in Cycle.objects.order_by("pk")] == list(range(30, 50))
+    assert Eviction.objects.order_by("pk").first().cycle == 35
 
 
 def test_shares_are_written_when_they_change_and_sampled_every_ten_seconds(sink):
