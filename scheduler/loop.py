@@ -54,7 +54,10 @@ def bind_timeout(conf: Configuration) -> float:
 
 
 class SchedulerLoop:
-    """One scheduler over one cluster. `conf` is a file, a configuration, or None for Volcano's built-in default."""
+    """One scheduler over one cluster. `conf` is a file, a configuration, or None for Volcano's built-in default.
+
+    `rest` are the seconds that statuses rest between two writes of which only counts differ.
+    """
 
     def __init__(
         self,
@@ -69,9 +72,10 @@ class SchedulerLoop:
         fetch: Fetch = fetch_url,
         post: PostAll | None = None,
         told: Told | None = None,
+        rest: float = 0.0,
     ) -> None:
         self.conf = ConfSource(conf, clock.now())
-        self._told = told
+        self._told, self._rest = told, rest
         self._conf_told: ConfState | None = None
         self.failures = 0
         self._cluster, self._clock, self._sink = cluster, clock, sink
@@ -150,7 +154,7 @@ class SchedulerLoop:
         self, stop: threading.Event, binder: ThreadPoolExecutor, reporter: ThreadPoolExecutor, meter: ThreadPoolExecutor
     ) -> None:
         news = self._take_in(stop, meter)
-        if self._watch is None or not (news or self._clock.now() >= self._last_cycle + IDLE):
+        if self._watch is None or not (news or self._clock.now() >= min(self._last_cycle + IDLE, self._keeper.due_at())):
             return
         done = self._cycle()
         lost = self._awaited(done)
@@ -208,7 +212,7 @@ class SchedulerLoop:
         self.close()
         self.cache = SchedulerCache(self._names, choose_gpus)
         self.cache.post = self._post
-        self._keeper = StatusKeeper()
+        self._keeper = StatusKeeper(self._rest)
         self._awaiting = Awaiting()
         self._reports.clear()
         self._lost = False

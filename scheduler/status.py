@@ -18,6 +18,7 @@ from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.roster import Roster
+from scheduler.rests import Rests
 from scheduler.topology.places import ANNOTATION as PLACE
 from scheduler.wording import describe
 
@@ -61,9 +62,10 @@ class _Told:
 
 
 class StatusKeeper:
-    """Remembers what was said, so that only changes are said again."""
+    """Remembers what was said, so that only changes are said again; mere counts at most once in `rest` seconds an object."""
 
-    def __init__(self) -> None:
+    def __init__(self, rest: float = 0.0) -> None:
+        self._groups_rest, self._queues_rest = Rests(rest), Rests(rest)
         self._told: dict[str, _Told] = {}
         self._roster: Roster | None = None
         self._open: dict[str, None] = {}
@@ -95,7 +97,11 @@ class StatusKeeper:
             self._roster = ssn.roster
             return [*ssn.jobs, *(uid for uid in self._told if uid not in ssn.jobs)]
         changed = [job.uid for job in ssn.roster.unsaid()]
-        return list(dict.fromkeys([*changed, *self._open, *ssn.verdicts, *ssn.admitted]))
+        return list(dict.fromkeys([*changed, *self._open, *ssn.verdicts, *ssn.admitted, *self._groups_rest.due(ssn.now)]))
+
+    def due_at(self) -> float:
+        """When counts that were held back are to be written (the cluster's time); infinity when there are none."""
+        return min(self._groups_rest.earliest(), self._queues_rest.earliest())
 
     def _evicted(self, ssn: Session, writes: Writes) -> None:
         """An event on every pod that has to give way, and on the pods that get its place the node where they are to have it."""
@@ -115,6 +121,7 @@ class StatusKeeper:
         told = self._told.get(uid)
         if told is not None:
             told.version = -1
+            self._groups_rest.forget(uid)
             self._open[uid] = None
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
@@ -127,6 +134,7 @@ class StatusKeeper:
         if verdict is None:
             del self._told[uid]
             self._open.pop(uid, None)
+            self._groups_rest.forget(uid)
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())
@@ -152,8 +160,15 @@ class StatusKeeper:
             job.phase = status["phase"]
             job.touch()
         moved = job.phase != before.get("phase")
-        if marks or moved or _said(status) != _said({**before, "conditions": before.get("conditions") or []}):
+        said, known = _said(status), _said({**before, "conditions": before.get("conditions") or []})
+        only_counts = not marks and not moved and said["conditions"] == known["conditions"]
+        if said == known and not marks and not moved:
+            self._groups_rest.settled(job.uid)
+        elif only_counts and self._groups_rest.must_wait(job.uid, ssn.now):
+            told.version = -1
+        else:
             job.sent = status
+            self._groups_rest.written(job.uid, ssn.now)
             writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(job.obj), status, marks))
         if changed or job.phase != (before.get("phase") or "Pending"):
             self._job_event(ssn, job, verdict, before.get("phase") or "", writes)
@@ -224,7 +239,12 @@ class StatusKeeper:
             known = self._queues.get(name)
             if known is None:
                 known = {r: n for r, n in objects.resource_units(status.get("allocated")).items() if n}
-            if known != allocated:
+            if known == allocated:
+                self._queues_rest.settled(name)
+            elif self._queues_rest.must_wait(name, ssn.now):
+                continue
+            else:
+                self._queues_rest.written(name, ssn.now)
                 # A merge keeps what it does not name: a resource that is not held any more must be written as zero.
                 gone = dict.fromkeys(known.keys() - allocated.keys(), 0)
                 texts = {r: objects.format_units(r, n) for r, n in {**gone, **allocated}.items()}
@@ -232,10 +252,12 @@ class StatusKeeper:
             self._queues[name] = allocated
         for name in self._queues.keys() - ssn.queues.keys():
             del self._queues[name]
+            self._queues_rest.forget(name)
 
     def forget_queue(self, name: str) -> None:
         """A write about a queue failed: compare with the cluster again."""
         self._queues.pop(name, None)
+        self._queues_rest.forget(name)
 
 
 def _held(ssn: Session) -> dict[str, Counter[str]]:

@@ -19,6 +19,10 @@ from scheduler.framework.record import CycleRecord
 from scheduler.loop import SchedulerLoop
 
 
+REST = 1.0
+"""Seconds between two writes of an object's mere counts: what a job costs its API server goes by this, not by its pods."""
+
+
 class Command(PartCommand):
     help = "Schedule the pods of a Kubernetes cluster (BASALT_CLUSTER_URL, the kubeconfig, or the service account of this pod)."
     part, port = "scheduler", 8080
@@ -64,5 +68,6 @@ class Command(PartCommand):
             record,
             scheduler_names=settings.BASALT_SCHEDULER_NAMES,
             told=sink.configured if sink is not None else None,
+            rest=REST,
         )
         return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": sink.run})}
