@@ -23,7 +23,7 @@ _SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)
 _PAIR = re.compile(r"(?P<key>[^=!<>\s]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^=!<>\s]*)")
 _EXISTS = re.compile(r"(?P<not>!?)\s*(?P<key>[^=!<>\s]+)")
 _LONGEST_KEY = 253 + 1 + 63
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 def is_label_key(text: str) -> bool:
@@ -67,7 +67,7 @@ class Requirement:
         return False
 
     def _compares(self, value: str | None) -> bool:
-        if value is None or len(self.values) != 1 or not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(self.values[0])):
+        if value is None or len(self.values) != 1 or not (INTEGER.fullmatch(value) and INTEGER.fullmatch(self.values[0])):
             return False
         return int(value) > int(self.values[0]) if self.operator == "Gt" else int(value) < int(self.values[0])
 
@@ -115,7 +115,7 @@ def _checked(requirement: Requirement, part: str) -> Requirement:
         raise ValueError(f"{requirement.key!r} in selector {part!r} is no label key: at most 63 letters, digits, '-', '_', '.'")
     for value in requirement.values:
         if requirement.operator in ("Gt", "Lt"):
-            if not _INTEGER.fullmatch(value):
+            if not INTEGER.fullmatch(value):
                 raise ValueError(f"{value!r} in selector {part!r} must be a whole number")
         elif not is_label_value(value):
             raise ValueError(f"{value!r} in selector {part!r} is no label value: at most 63 letters, digits, '-', '_', '.'")

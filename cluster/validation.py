@@ -36,6 +36,14 @@ def _amounts(resources: Any) -> Any:
     return resources
 
 
+def _amount(value: Any) -> Any:
+    try:
+        to_units("memory", value)
+    except ValueError as error:
+        raise PydanticCustomError("quantity", "{why}", {"why": str(error).removeprefix("memory: ")}) from None
+    return value
+
+
 def _duration(value: Any) -> Any:
     try:
         parse_duration(value if isinstance(value, str) else repr(value))
@@ -52,6 +60,7 @@ _AMOUNT = {
     "pattern": r"^[+]?([0-9]+|[0-9]+\.[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$",
 }  # what an API server can be told of an amount: a decimal that is not negative, with one of Kubernetes's suffixes
 Duration = Annotated[Any, BeforeValidator(_duration), WithJsonSchema({"type": "string", "maxLength": 100})]
+Amount = Annotated[Any, BeforeValidator(_amount), WithJsonSchema(_AMOUNT)]
 Texts = dict[str, str]
 Resources = Annotated[
     dict[str, Any], BeforeValidator(_amounts), WithJsonSchema({"type": "object", "additionalProperties": _AMOUNT})
@@ -118,7 +127,8 @@ def prune(obj: Any, faults: Iterable[FieldError]) -> Any:
     """
     result = without_nulls(obj)
     for fault in faults:
-        _remove(result, steps(fault.pointer))
+        is_text = fault.code in ("choice", "range") or fault.message.startswith(_NO_TEXT)
+        _remove(result, steps(fault.pointer), "" if is_text else {})
     return result
 
 
@@ -135,13 +145,13 @@ def _upwards(where: str) -> Iterator[str]:
         where = where.rpartition("/")[0]
 
 
-def _remove(value: Any, path: Sequence[str]) -> None:
+def _remove(value: Any, path: Sequence[str], emptied: Any) -> None:
     for part in path[:-1]:
         value = _child(value, part)
     if isinstance(value, dict):
         value.pop(path[-1], None)
     elif isinstance(value, list) and path[-1].isdigit() and int(path[-1]) < len(value):
-        value[int(path[-1])] = {}
+        value[int(path[-1])] = emptied
 
 
 def _child(value: Any, part: str) -> Any:
@@ -161,6 +171,7 @@ _TYPES = {
     "model_type": "a mapping",
     "float_type": "a number",
 }
+_NO_TEXT = f"must be {_TYPES['string_type']}, not "
 
 
 def _fault(detail: ErrorDetails) -> FieldError:
@@ -176,6 +187,8 @@ def _fault(detail: ErrorDetails) -> FieldError:
         return FieldError(where, f"must be {context['le']} or less, not {value}", "range")
     if kind == "literal_error":
         return FieldError(where, f"must be one of {context['expected'].replace(' or ', ', ')}, not {_said(value)}", "choice")
+    if kind in ("string_too_short", "too_short"):
+        return FieldError(where, "must not be empty", "required")
     if kind == "string_too_long":
         return FieldError(where, f"must have at most {context['max_length']} characters, not {len(str(value))}", "range")
     return FieldError(where, detail["msg"])

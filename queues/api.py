@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import runtime
+from cluster.errors import FieldError, Invalid
 from cluster.kinds import QUEUE
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
@@ -87,9 +88,11 @@ class QueueViewSet(ObjectViewSet):
     def partial_update(self, request: Request, name: str) -> Response:
         """Change the spec by a merge patch `{"spec": …}`; `metadata.resourceVersion` in it guards against others' changes."""
         document = only(request.data)
-        version = str((document.obj.get("metadata") or {}).get("resourceVersion") or "")
         with about(document):
-            writes.update(name, document.obj.get("spec") or {}, version)
+            meta = document.obj.get("metadata") or {}
+            if not isinstance(meta, dict):
+                raise Invalid("", [FieldError("/metadata", "must be a mapping", "type")])
+            writes.update(name, document.obj.get("spec") or {}, str(meta.get("resourceVersion") or ""))
         return Response(self.full(self.find(name=name)))
 
     @extend_schema(responses={204: None})

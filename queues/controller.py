@@ -175,7 +175,7 @@ class QueueController:
             phase = (group.get("status") or {}).get("phase") or "Pending"
             counts[phase.lower() if phase in _PHASES else "unknown"] += 1
         status = queue.get("status") or {}
-        if status.get("state") == state and all(int(status.get(name) or 0) == count for name, count in counts.items()):
+        if status.get("state") == state and all((status.get(name) or 0) == count for name, count in counts.items()):
             return None
         now, key = self._clock.now(), objects.key(queue)
         rest = self._counted_at.get(key, float("-inf")) + COUNTS_SECONDS - now

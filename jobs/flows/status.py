@@ -42,8 +42,9 @@ _HISTORY = 50
 
 
 def phase_of(flow: Obj) -> FlowPhase:
-    """The phase that the status gives; a new flow is Pending."""
-    return FlowPhase(((flow.get("status") or {}).get("state") or {}).get("phase") or FlowPhase.PENDING)
+    """The phase that the status gives; a new flow is Pending, and so is one whose status names no phase."""
+    phase = ((flow.get("status") or {}).get("state") or {}).get("phase")
+    return FlowPhase(phase) if phase in list(FlowPhase) else FlowPhase.PENDING
 
 
 def job_phase(job: Obj) -> str:

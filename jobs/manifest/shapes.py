@@ -7,6 +7,19 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cluster.validation import Count, Duration, Meta, Positive, Resources, Shape, Texts
+from jobs.manifest.pod_shapes import (
+    Affinity,
+    ClaimSpec,
+    EnvFrom,
+    EnvSource,
+    HostAlias,
+    Lifecycle,
+    Named,
+    PodClaim,
+    Security,
+    SpreadConstraint,
+    Volume,
+)
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -17,9 +30,13 @@ class TemplateMeta(Shape):
     annotations: Texts = {}
 
 
-class ContainerResources(Shape):
+class PodResources(Shape):
     limits: Resources = {}
     requests: Resources = {}
+
+
+class ContainerResources(PodResources):
+    claims: list[Named] = []
 
 
 class ContainerPort(Shape):
@@ -32,7 +49,7 @@ class ContainerPort(Shape):
 class EnvVar(Shape):
     name: str
     value: str = ""
-    valueFrom: dict[str, Any] | None = None
+    valueFrom: EnvSource | None = None
 
 
 class VolumeMount(Shape):
@@ -50,25 +67,21 @@ class Container(Shape):
     workingDir: str = ""
     imagePullPolicy: Literal["Always", "IfNotPresent", "Never", ""] = ""
     env: list[EnvVar] = []
-    envFrom: list[dict[str, Any]] = []
+    envFrom: list[EnvFrom] = []
     ports: list[ContainerPort] = []
     resources: ContainerResources = ContainerResources()
     volumeMounts: list[VolumeMount] = []
-    securityContext: dict[str, Any] = {}
+    securityContext: Security = Security()
     livenessProbe: dict[str, Any] = {}
     readinessProbe: dict[str, Any] = {}
     startupProbe: dict[str, Any] = {}
-    lifecycle: dict[str, Any] = {}
+    lifecycle: Lifecycle = Lifecycle()
     tty: bool = False
     stdin: bool = False
 
 
 class InitContainer(Container):
     restartPolicy: Literal["Always"] | None = None
-
-
-class Volume(Shape):
-    name: str
 
 
 class Toleration(Shape):
@@ -89,7 +102,7 @@ class PodSpec(Shape):
     nodeName: str = ""
     nodeSelector: Texts = {}
     tolerations: list[Toleration] = []
-    affinity: dict[str, Any] = {}
+    affinity: Affinity = Affinity()
     hostNetwork: bool = False
     hostPID: bool = False
     hostIPC: bool = False
@@ -97,12 +110,22 @@ class PodSpec(Shape):
     subdomain: str = ""
     dnsPolicy: Literal["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None", ""] = ""
     serviceAccountName: str = ""
-    imagePullSecrets: list[dict[str, Any]] = []
-    securityContext: dict[str, Any] = {}
+    imagePullSecrets: list[Named] = []
+    hostAliases: list[HostAlias] = []
+    runtimeClassName: str = ""
+    preemptionPolicy: Literal["PreemptLowerPriority", "Never", ""] = ""
+    priority: int = 0
+    enableServiceLinks: bool = True
+    shareProcessNamespace: bool = False
+    setHostnameAsFQDN: bool = False
+    schedulingGates: list[Named] = []
+    resourceClaims: list[PodClaim] = []
+    resources: PodResources = PodResources()
+    securityContext: Security = Security()
     terminationGracePeriodSeconds: Annotated[int, Field(ge=0)] = 30
     activeDeadlineSeconds: Annotated[int, Field(ge=1)] = 1
     overhead: Resources = {}
-    topologySpreadConstraints: list[dict[str, Any]] = []
+    topologySpreadConstraints: list[SpreadConstraint] = []
 
 
 class PodTemplate(Shape):
@@ -153,7 +176,7 @@ class Task(Shape):
 class JobVolume(Shape):
     mountPath: str = ""
     volumeClaimName: str = ""
-    volumeClaim: dict[str, Any] = {}
+    volumeClaim: ClaimSpec = ClaimSpec()
 
 
 class JobSpec(Shape):

@@ -105,6 +105,39 @@ def test_a_pod_on_the_hosts_network_gets_the_fitting_dns_policy():
 
 POD = "/spec/tasks/0/template/spec"
 BOX = f"{POD}/containers/0"
+_BEFORE, _RATHER = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+
+
+def _asks(operator: str, *values: str) -> dict[str, Any]:
+    """A required node affinity with one condition."""
+    return {
+        "nodeAffinity": {
+            _BEFORE: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": operator, "values": [*values]}]}]}
+        }
+    }
+
+
+_TERM = f"nodeAffinity/{_BEFORE}/nodeSelectorTerms/0/matchExpressions/0"
+AFFINITY = [
+    ({"podAffinity": {_BEFORE: ["x"]}}, f"podAffinity/{_BEFORE}/0", "a mapping"),
+    ({"podAntiAffinity": {_BEFORE: [{"labelSelector": {}}]}}, f"podAntiAffinity/{_BEFORE}/0/topologyKey", "required"),
+    (
+        {"podAffinity": {_BEFORE: [{"topologyKey": "zone", "labelSelector": {"matchLabels": ["a"]}}]}},
+        f"podAffinity/{_BEFORE}/0/labelSelector/matchLabels",
+        "a mapping",
+    ),
+    ({"nodeAffinity": {_RATHER: [{"weight": 101, "preference": {}}]}}, f"nodeAffinity/{_RATHER}/0/weight", "100 or less"),
+    ({"nodeAffinity": {_BEFORE: {"nodeSelectorTerms": "x"}}}, f"nodeAffinity/{_BEFORE}/nodeSelectorTerms", "a list"),
+    ({"nodeAffinity": {_BEFORE: {"nodeSelectorTerms": []}}}, f"nodeAffinity/{_BEFORE}/nodeSelectorTerms", "not be empty"),
+    (_asks("Like", "v"), f"{_TERM}/operator", "'DoesNotExist'"),
+    (_asks("In"), _TERM, "must have values beside In"),
+    (_asks("Exists", "v"), _TERM, "no values beside Exists"),
+    (_asks("Gt", "many"), _TERM, "one whole number"),
+]
+"""What no scheduler could read: it is refused before any scheduler meets it."""
+
+
 WRONG = [
     # one value, where the fault is told, and a word of what would be right
     ("/spec/tasks", [], "/spec/tasks", "at least one"),
@@ -204,6 +237,20 @@ WRONG = [
     (f"{POD}/restartPolicy", "Sometimes", f"{POD}/restartPolicy", "'OnFailure'"),
     (f"{POD}/nodeSelector", {"a": "b c"}, f"{POD}/nodeSelector/a", "no label"),
     (f"{POD}/tolerations", [{"value": "x"}], f"{POD}/tolerations/0/operator", "Exists"),
+    *((f"{POD}/affinity", value, f"{POD}/affinity/{where}", word) for value, where, word in AFFINITY),
+    (f"{POD}/topologySpreadConstraints", ["x"], f"{POD}/topologySpreadConstraints/0", "a mapping"),
+    (f"{POD}/topologySpreadConstraints", [SPREAD | {"maxSkew": 0}], f"{POD}/topologySpreadConstraints/0/maxSkew", "1 or more"),
+    (f"{POD}/volumes", [{"name": "v", "configMap": "x"}], f"{POD}/volumes/0/configMap", "a mapping"),
+    (f"{POD}/volumes", [{"name": "v", "emptyDir": {"sizeLimit": "big"}}], f"{POD}/volumes/0/emptyDir/sizeLimit", "'big'"),
+    (
+        f"{POD}/volumes",
+        [{"name": "v", "persistentVolumeClaim": {}}],
+        f"{POD}/volumes/0/persistentVolumeClaim/claimName",
+        "required",
+    ),
+    (f"{POD}/resources", {"requests": {"cpu": "x"}}, f"{POD}/resources/requests/cpu", "not a quantity"),
+    (f"{POD}/resourceClaims", [5], f"{POD}/resourceClaims/0", "a mapping"),
+    (f"{POD}/securityContext", {"runAsUser": "root"}, f"{POD}/securityContext/runAsUser", "a whole number"),
     (f"{POD}/hostname", "a_b", f"{POD}/hostname", "DNS label"),
     (f"{BOX}/name", "Main", f"{BOX}/name", "DNS label"),
     (f"{BOX}/image", "", f"{BOX}/image", "name an image"),
@@ -211,6 +258,9 @@ WRONG = [
     (f"{BOX}/command", "sleep 1", f"{BOX}/command", "a list"),
     (f"{BOX}/env", [{"name": "A=B"}], f"{BOX}/env/0/name", "without '='"),
     (f"{BOX}/env", [{"name": "A", "value": 1}], f"{BOX}/env/0/value", "text, not 1"),
+    (f"{BOX}/env", [{"name": "A", "valueFrom": {"fieldRef": "x"}}], f"{BOX}/env/0/valueFrom/fieldRef", "a mapping"),
+    (f"{BOX}/envFrom", [{"secretRef": {"name": 1}}], f"{BOX}/envFrom/0/secretRef/name", "text, not 1"),
+    ("/spec/policies", [{"events": [{"a": 1}], "action": "AbortJob"}], "/spec/policies/0/events/0", "text, not a mapping"),
     (f"{BOX}/ports", [{"containerPort": 70000}], f"{BOX}/ports/0/containerPort", "65535 or less"),
     (f"{BOX}/ports", [{"containerPort": 80, "name": "UPPER"}], f"{BOX}/ports/0/name", "port name"),
     (f"{BOX}/volumeMounts", [{"name": "ghost", "mountPath": "/x"}], f"{BOX}/volumeMounts/0/name", "no volume 'ghost'"),

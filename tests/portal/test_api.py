@@ -363,6 +363,7 @@ def test_staff_change_queues_and_others_do_not(ada, root, cluster):
     assert root.patch("queues/q", {"spec": {"weight": 5}}).json()["weight"] == 5
     problem(root.patch("queues/q", {"metadata": {"resourceVersion": stale}, "spec": {"weight": 6}}), 409)
     problem(root.patch("queues/q", {"spec": {"capability": {"cpu": "2cpus"}}}), 422)
+    assert problem(root.patch("queues/q", {"metadata": "q", "spec": {}}), 422)["errors"][0]["pointer"] == "/metadata"
     problem(ada.post("queues/q/actions/close"), 403)
     assert root.post("queues/q/actions/close").status_code == 202
     problem(root.post("queues/root/actions/close"), 409)

@@ -53,6 +53,16 @@ def test_an_empty_queue_closes_at_once_and_refuses_jobs_until_it_opens(world: Wo
     assert world.cluster.list(COMMAND).items == []
 
 
+def test_counters_that_somebody_made_nonsense_of_are_counted_again(world: World):
+    world.make_queue("team")
+    group(world, "g", "team", "Running")
+    world.cluster.patch_status(QUEUE, "team", "", {"running": "many", "pending": {"a": 1}})
+    world.clock.advance(2)
+    world.settle()
+    status = world.cluster.get(QUEUE, "team")["status"]
+    assert (status["running"], status["pending"], status["state"]) == (1, 0, "Open")
+
+
 def test_a_queue_with_work_closes_when_the_last_group_has_gone(world: World):
     world.make_queue("team")
     group(world, "g", "team", "Running")

@@ -196,6 +196,16 @@ def test_a_job_that_is_refused_is_made_once_it_may_be(world: World):
     assert jobs(world) == ["f-a"]
 
 
+@pytest.mark.parametrize("phase", ["Jolly", 1.5, {"a": 1}])
+def test_a_phase_that_is_none_is_found_anew(world: World, phase: object):
+    make(world, template("a"), flow("f", "a"))
+    world.settle()
+    world.turn()
+    world.cluster.patch_status(JOB_FLOW, "f", "default", {"state": {"phase": phase}})
+    world.settle()
+    assert status(world)["state"]["phase"] == "Running"
+
+
 def test_status_tells_each_phase_of_each_job(world: World):
     make(world, template("a"), flow("f", "a"))
     world.settle()
