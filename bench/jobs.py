@@ -94,54 +94,20 @@ class World:
 @contextlib.contextmanager
 def _running(folder: Any, profile: bool) -> Iterator[World]:
     """Every part, with counters on what is written and worked."""
-    from django.db.backends.signals import connection_created
-
     from cluster.embedded import fleets
     from cluster.embedded.fates import INSTANT
     from cluster.embedded.machines import make_node
-    from jobs.controller.manager import ControllerManager
     from portal import parts
 
     rows: Counter[str] = Counter()
-
-    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        verb = sql.split(None, 1)[0].upper()
-        if verb in ("INSERT", "UPDATE", "DELETE"):
-            where = "store" if "cluster_storedobject" in sql else "projection"
-            done = execute(sql, params, many, context)
-            rows[where] += len(params) if many else max(context["cursor"].rowcount, 1)
-            return done
-        return execute(sql, params, many, context)
-
-    def watch_writes(connection: Any, **_: Any) -> None:
-        connection.execute_wrappers.append(count)
-
-    connection_created.connect(watch_writes, weak=False)
+    _count_rows(rows)
     embedded = parts.embedded(folder, timing=INSTANT)
     amounts = {"cpu": "64", "memory": "256Gi", "pods": str(PODS_A_NODE)}
     nodes = [make_node(f"node-{n:04}", capacity=amounts, allocatable=amounts, labels={}, annotations={}) for n in range(NODES)]
     fleets.load(embedded.cluster, fleets.Fleet("bench", tuple(nodes)))
     world = World(embedded.cluster, rows)
-    work = ControllerManager._handle
-    lock, profiles = threading.Lock(), []
-
-    def handle(self: Any, key: Any) -> None:
-        begin = time.thread_time()
-        work(self, key)
-        with lock:
-            world.passes += 1
-            world.busy += time.thread_time() - begin
-
-    ControllerManager._handle = handle  # type: ignore[method-assign]
-    if profile:
-        threaded = ControllerManager._work
-
-        def worker(self: Any) -> None:
-            one = cProfile.Profile(time.thread_time)
-            profiles.append(one)
-            one.runcall(threaded, self)
-
-        ControllerManager._work = worker  # type: ignore[method-assign]
+    _count_passes(world)
+    profiles = _profiled() if profile else []
     found = parts.assemble(embedded.cluster, embedded.cluster.clock)
     found.runs["kubelet"] = embedded.kubelet.run
     found.start()
@@ -157,6 +123,56 @@ def _running(folder: Any, profile: bool) -> Iterator[World]:
             for other in profiles[1:]:
                 stats.add(other)
             stats.sort_stats("cumulative").print_stats(45)
+
+
+def _count_rows(rows: Counter[str]) -> None:
+    """Count the rows that any connection from now on writes: into the store, and into everything else."""
+    from django.db.backends.signals import connection_created
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        verb = sql.split(None, 1)[0].upper()
+        if verb in ("INSERT", "UPDATE", "DELETE"):
+            where = "store" if "cluster_storedobject" in sql else "projection"
+            done = execute(sql, params, many, context)
+            rows[where] += len(params) if many else max(context["cursor"].rowcount, 1)
+            return done
+        return execute(sql, params, many, context)
+
+    def watch_writes(connection: Any, **_: Any) -> None:
+        connection.execute_wrappers.append(count)
+
+    connection_created.connect(watch_writes, weak=False)
+
+
+def _count_passes(world: World) -> None:
+    """Count the controllers' passes, and the processor seconds of their threads."""
+    from jobs.controller.manager import ControllerManager
+
+    work, lock = ControllerManager._handle, threading.Lock()
+
+    def handle(self: Any, key: Any) -> None:
+        begin = time.thread_time()
+        work(self, key)
+        with lock:
+            world.passes += 1
+            world.busy += time.thread_time() - begin
+
+    ControllerManager._handle = handle  # type: ignore[method-assign]
+
+
+def _profiled() -> list[cProfile.Profile]:
+    """Profile every worker of the controllers that starts from now on: one profile each."""
+    from jobs.controller.manager import ControllerManager
+
+    threaded, profiles = ControllerManager._work, list[cProfile.Profile]()
+
+    def worker(self: Any) -> None:
+        one = cProfile.Profile(time.thread_time)
+        profiles.append(one)
+        one.runcall(threaded, self)
+
+    ControllerManager._work = worker  # type: ignore[method-assign]
+    return profiles
 
 
 def _latency(world: World, count: int) -> list[tuple[str, str]]:

@@ -44,7 +44,7 @@ def stored(folder: Path) -> tuple[dict[tuple[str, str, str], dict], int]:
     with sqlite3.connect(folder / "cluster.sqlite3") as connection:
         rows = connection.execute("SELECT kind, namespace, name, resource_version, body FROM cluster_storedobject").fetchall()
     objects = {(kind, namespace, name): orjson.loads(body) for kind, namespace, name, _, body in rows if kind}
-    return objects, max(row[3] for row in rows)
+    return objects, max((row[3] for row in rows), default=0)
 
 
 @pytest.mark.parametrize("seed", range(2))
