@@ -348,7 +348,7 @@ def test_the_command_prints_a_line_a_case_and_fails_when_one_failed(tmp_path, ca
     good = text(f"- {SUBMIT}\n- schedule: until-quiet", "- running: {a: 2}\n- it feels quick")
     call_command("scenario", write(tmp_path, good))
     lines = capsys.readouterr().out.splitlines()
-    assert lines == ["passed  x", "for a person  x: it feels quick", "1 cases: 1 passed, 1 for a person"]
+    assert lines == ["passed  x", "for a person  x: it feels quick", "1 case: 1 passed, 1 for a person"]
     with pytest.raises(SystemExit) as status:
         call_command("scenario", write(tmp_path, good.replace("a: 2}\n", "a: 1}\n")))
     assert status.value.code == 1
@@ -358,7 +358,7 @@ def test_the_command_prints_a_line_a_case_and_fails_when_one_failed(tmp_path, ca
 def test_arguable_failures_are_counted_apart(tmp_path, capsys):
     bad = text("- settle: true", "- running: {a: 1}", more="  arguable: true\n")
     call_command("scenario", write(tmp_path, bad))
-    assert capsys.readouterr().out.splitlines()[-1] == "1 cases: 1 failed, arguable"
+    assert capsys.readouterr().out.splitlines()[-1] == "1 case: 1 failed, arguable"
 
 
 def test_a_wrong_file_is_told_with_file_and_line_and_nothing_is_played(tmp_path, capsys):

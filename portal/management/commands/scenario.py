@@ -42,7 +42,7 @@ class Command(BaseCommand):
         finally:
             logging.disable(logging.NOTSET)
         parts = [f"{count[word]} {word}" for word in ("passed", "failed", "failed, arguable", "for a person") if count[word]]
-        self.stdout.write(f"{len(cases)} cases: {', '.join(parts)}")
+        self.stdout.write(f"{len(cases)} case{'s' * (len(cases) != 1)}: {', '.join(parts)}")
         if count["failed"]:
             sys.exit(1)
 
