@@ -48,6 +48,8 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 )  # fmt: skip
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 
+_LARGEST = 2**31
+"""Beyond every weight; products of what is smaller can be counted."""
 _METRICS_INTERVAL = "30s"
 _METRICS = {
     "type", "address", "interval", "tls.insecureSkipVerify",
@@ -99,6 +101,8 @@ class Arguments:
         value = self._values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.error(key, f"{value!r} must be a whole number, without quotes")
+        if abs(value) >= _LARGEST:
+            raise self.error(key, f"{value} must be nearer to 0 than {_LARGEST}")
         return value
 
     def number(self, key: str, default: float) -> float:
@@ -170,6 +174,22 @@ class Configuration:
         return self.arguments.get(action) or Arguments(action)
 
 
+def _integers(node: yaml.Node) -> Iterator[int]:
+    """The whole numbers anywhere in a value; what stands in itself is looked at once."""
+    seen, ahead = set[int](), [node]
+    while ahead:
+        each = ahead.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, yaml.ScalarNode) and each.tag == "tag:yaml.org,2002:int":
+            yield int(yaml.SafeLoader("").construct_document(each))
+        elif isinstance(each, yaml.SequenceNode):
+            ahead += each.value
+        elif isinstance(each, yaml.MappingNode):
+            ahead += [part for pair in each.value for part in pair]
+
+
 def load(text: str = DEFAULT) -> Configuration:
     """Read and check a whole configuration. Raises ConfError with every fault."""
     registry.load_builtin()
@@ -238,7 +258,10 @@ class _Reader:
 
     def _value(self, node: yaml.Node) -> Any:
         try:
-            return yaml.SafeLoader("").construct_document(node)
+            value = yaml.SafeLoader("").construct_document(node)
+            if any(abs(number) >= 2**63 for number in _integers(node)):
+                self._fault(node, "a number here is too large to be counted")
+            return value
         except (yaml.YAMLError, ValueError) as error:
             self._fault(node, f"not a value: {getattr(error, 'problem', error)}")
             return None
@@ -330,6 +353,8 @@ class _Reader:
             name = self._text(fields["name"], "name") if "name" in fields else ""
             if name not in registry.actions:
                 self._fault(entry, f"{name!r} is no action; known are {', '.join(sorted(registry.actions))}")
+            elif name in found:
+                self._fault(entry, f"action {name!r} is configured twice")
             found[name] = self._arguments(name, fields.get("arguments"))
         return found
 

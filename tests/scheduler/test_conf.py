@@ -102,3 +102,33 @@ def test_arguments_about_volumes_and_devices_are_read_strictly(argument: str, wh
     text = f'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n    arguments:\n      {argument}\n'
     with pytest.raises(conf.ConfError, match=f"line 6: predicates: argument {argument.partition(':')[0]}: .*{why}"):
         conf.load(text)
+
+
+HEAD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: '
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            f"{HEAD}binpack\n    arguments:\n      binpack.weight: {10**29}\n",
+            "line 6: a number here",
+        ),
+        (
+            f"{HEAD}nodeorder\n    arguments:\n      leastrequested.weight: -{2**31}\n",
+            "line 6: nodeorder: argument leastrequested",
+        ),
+        (
+            f"{HEAD}resource-strategy-fit\n    arguments:\n      resources: {{cpu: {{weight: {10**400}}}}}\n",
+            "line 6: a number here",
+        ),
+        (
+            "actions: preempt\nconfigurations:\n- name: preempt\n- name: preempt\ntiers: []\n",
+            "line 4: action 'preempt' is configured",
+        ),
+    ],
+)
+def test_numbers_beyond_counting_and_actions_named_twice_are_refused(text, fault):
+    with pytest.raises(ConfError) as raised:
+        conf.load(text)
+    assert str(raised.value).startswith(fault)
