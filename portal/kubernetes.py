@@ -70,9 +70,10 @@ class PortalGate:
         except AuthenticationFailed:
             return None
 
-    def may_read(self, user: Any, kind: Kind) -> bool:
-        """By the right that shows the kind on the pages."""
-        return policy().may(user, _READ.get(kind, _ALL))
+    def may_read(self, user: Any, kind: Kind, part: str = "") -> bool:
+        """By the right that shows the kind on the pages; logs have one of their own beside it."""
+        may = policy().may
+        return may(user, _READ.get(kind, _ALL)) and (part != "log" or may(user, "logs.view"))
 
     def sees_all(self, user: Any) -> bool:
         """Those who may write everything are shown everything: the workers' own tokens are of such a user."""

@@ -25,7 +25,7 @@ class OpenGate:
     def user(self, token: str) -> str | None:
         return token if token in ("all", "some") else None
 
-    def may_read(self, user: str, kind: Kind) -> bool:
+    def may_read(self, user: str, kind: Kind, part: str = "") -> bool:
         return user == "all" or kind == CONFIG_MAP
 
     def sees_all(self, user: str) -> bool:

@@ -15,6 +15,7 @@ from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB, POD, QUEUE, SECRET
 from portal.kubernetes import PREFIX, application
+from portal.policy import StaffPolicy
 from tests.jobs.world import job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,6 +98,24 @@ def test_secrets_are_read_by_those_alone_who_may_write_everything(cluster):
     assert call("GET", "/api/v1/namespaces/default/secrets/s", ada)[0] == 403
     assert call("GET", "/api/v1/namespaces/default/secrets/s", staff)[0] == 200
     assert call("GET", "/api/v1/pods", ada)[0] == 200
+
+
+class NoLogs(StaffPolicy):
+    """Nobody reads logs."""
+
+    def may(self, user: Any, action: str, obj: Any = None) -> bool:
+        return action != "logs.view" and super().may(user, action, obj)
+
+
+def test_logs_are_read_with_their_own_right_alone(cluster, settings):
+    settings.BASALT_POLICY = "tests.portal.test_kubernetes.NoLogs"
+    cluster.create(
+        POD, {"metadata": {"name": "a", "namespace": "default"}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+    )
+    mine = token("ada")
+    assert call("GET", "/api/v1/namespaces/default/pods/a", mine)[0] == 200
+    code, said = call("GET", "/api/v1/namespaces/default/pods/a/log", mine)
+    assert (code, said["message"]) == (403, "ada may not read pods/log")
 
 
 def test_a_key_in_a_manifest_is_shown_to_those_alone_who_may_write_everything(cluster):

@@ -83,8 +83,8 @@ class KubernetesApi:
             raise Unavailable("this process has no embedded cluster to serve")
         wanted = target(path)
         query = {key: values[-1] for key, values in parse_qs(scope.get("query_string", b"").decode("latin-1")).items()}
-        if scope["method"] == "GET" and not await asyncio.to_thread(self._gate.may_read, user, wanted.kind):
-            raise Forbidden(f"{user} may not read {wanted.kind}")
+        if scope["method"] == "GET" and not await asyncio.to_thread(self._gate.may_read, user, wanted.kind, wanted.part):
+            raise Forbidden(f"{user} may not read {wanted.kind}" + (f"/{wanted.part}" if wanted.part else ""))
         show: Show = whole if await asyncio.to_thread(self._gate.sees_all, user) else shown
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         tabled = scope["method"] == "GET" and is_wanted(headers.get(b"accept", ""))

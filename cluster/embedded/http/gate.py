@@ -17,8 +17,8 @@ class Gate(Protocol):
         """The user of a bearer token, None for one that is unknown or over."""
         ...
 
-    def may_read(self, user: Any, kind: Kind) -> bool:
-        """Whether the user may get, list and watch objects of a kind."""
+    def may_read(self, user: Any, kind: Kind, part: str = "") -> bool:
+        """Whether the user may get, list and watch objects of a kind; of one of them this part, such as its `log`."""
         ...
 
     def sees_all(self, user: Any) -> bool:
