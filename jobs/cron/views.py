@@ -18,7 +18,7 @@ from jobs.cron import pages, writes
 from jobs.cron.models import CronJob
 from jobs.cron.operations import ACTIONS
 from jobs.cron.projection import project_crons
-from jobs.flows.views import PAGE, matching
+from jobs.owned_views import PAGE, found, matching
 from jobs.pages import yamlview
 
 
@@ -36,7 +36,7 @@ def cron_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def cron_detail(request: HttpRequest, uid: str) -> HttpResponse:
     """When does it run, what became of the last runs, and what happened?"""
-    cron = _found(request, uid)
+    cron = found(request, CronJob, uid)
     context = pages.shown(cron) | {
         "may_act": policy().may(request.user, "jobs.act", cron) and cron.deleted_at is None,
         "yaml": list(yamlview.lines(yamlview.dump(cron.manifest))),
@@ -47,7 +47,7 @@ def cron_detail(request: HttpRequest, uid: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def cron_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
     """Suspend, resume, run now; or delete, which is asked first."""
-    cron = _found(request, uid)
+    cron = found(request, CronJob, uid)
     if not policy().may(request.user, "jobs.act", cron):
         raise PermissionDenied(_("Only its owner and administrators may do this."))
     if action not in (*ACTIONS, "delete"):
@@ -76,10 +76,3 @@ def _done(action: str) -> str:
     if action == "resume":
         return _("%(name)s runs by its schedule again.")
     return _("Run %(name)s was started.")
-
-
-def _found(request: HttpRequest, uid: str) -> CronJob:
-    cron = policy().visible(request.user, CronJob.objects.filter(uid=uid)).first()
-    if cron is None or not policy().may(request.user, "jobs.view", cron):
-        raise Http404
-    return cron

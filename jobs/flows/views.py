@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -21,16 +20,8 @@ from jobs.flows import pages
 from jobs.flows.choices import FlowState
 from jobs.flows.models import JobFlow, JobTemplate
 from jobs.flows.projection import project_flows, project_templates
+from jobs.owned_views import PAGE, found, matching
 from jobs.pages import yamlview
-
-PAGE = 50
-
-
-def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
-    """Rows whose name, namespace or owner hold every word."""
-    for word in text.split():
-        rows = rows.filter(Q(name__icontains=word) | Q(namespace__icontains=word) | Q(owner__icontains=word))
-    return rows
 
 
 @require_safe
@@ -60,7 +51,7 @@ def template_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def flow_detail(request: HttpRequest, uid: str) -> HttpResponse:
     """How far is it, what waits for what, and what happened?"""
-    flow = _found(request, JobFlow, uid)
+    flow = found(request, JobFlow, uid)
     context = pages.shown(flow) | {
         "may_act": policy().may(request.user, "jobs.act", flow) and flow.deleted_at is None,
         "yaml": list(yamlview.lines(yamlview.dump(flow.manifest))),
@@ -71,7 +62,7 @@ def flow_detail(request: HttpRequest, uid: str) -> HttpResponse:
 @require_safe
 def template_detail(request: HttpRequest, uid: str) -> HttpResponse:
     """What is in a template, and which flows use it?"""
-    template = _found(request, JobTemplate, uid)
+    template = found(request, JobTemplate, uid)
     context = {
         "template": template,
         "may_act": policy().may(request.user, "jobs.act", template) and template.deleted_at is None,
@@ -83,7 +74,7 @@ def template_detail(request: HttpRequest, uid: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def flow_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
     """Delete a flow with its jobs; asked first."""
-    flow = _found(request, JobFlow, uid)
+    flow = found(request, JobFlow, uid)
     words = _("The flow goes with all jobs that it made; those that run are ended.")
     return _delete(request, flow, action, words, ("jobs:flow", "jobs:flows"))
 
@@ -91,16 +82,9 @@ def flow_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
     """Delete a template; asked first."""
-    template = _found(request, JobTemplate, uid)
+    template = found(request, JobTemplate, uid)
     words = _("Jobs that were made from the template stay. New flows cannot name it any more.")
     return _delete(request, template, action, words, ("jobs:template", "jobs:templates"))
-
-
-def _found(request: HttpRequest, model: Any, uid: str) -> Any:
-    row = policy().visible(request.user, model.objects.filter(uid=uid)).first()
-    if row is None or not policy().may(request.user, "jobs.view", row):
-        raise Http404
-    return row
 
 
 def _delete(request: HttpRequest, row: Any, action: str, words: str, views: tuple[str, str]) -> HttpResponseBase:
