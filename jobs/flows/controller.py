@@ -27,8 +27,9 @@ from jobs.flows.parts import (
     template_key,
 )
 from jobs.flows.patching import PatchError
-from jobs.flows.status import BROKEN, ENDED, FlowPhase, is_done, job_phase, new_status, phase_of, recorded
+from jobs.flows.status import BROKEN, ENDED, FlowPhase, is_done, new_status, phase_of, recorded
 from jobs.keys import FIELD_MANAGER
+from jobs.roles import told_phase
 
 
 class _Waits(Exception):
@@ -139,7 +140,7 @@ class FlowController:
             if is_done(name, jobs, told):
                 continue
             job = jobs.get(name)
-            if job is None or not probe or job_phase(job) not in ("Running", "Completing"):
+            if job is None or not probe or told_phase(job) not in ("Running", "Completing"):
                 return False
             if not probes.holds(probe, job, self._context.informer.by(POD, "job", objects.uid(job)), self._prober):
                 return False

@@ -12,6 +12,7 @@ from typing import Any
 from cluster import objects
 from cluster.port import Obj
 from jobs.flows.parts import job_name, parts_of
+from jobs.roles import told_phase
 
 
 class FlowPhase(StrEnum):
@@ -47,11 +48,6 @@ def phase_of(flow: Obj) -> FlowPhase:
     return FlowPhase(phase) if phase in list(FlowPhase) else FlowPhase.PENDING
 
 
-def job_phase(job: Obj) -> str:
-    """The phase of a job; one that no controller has seen is Pending."""
-    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "Pending")
-
-
 def recorded(flow: Obj) -> dict[str, Obj]:
     """What the status tells of each job, by the job's name."""
     return {entry["name"]: entry for entry in (flow.get("status") or {}).get("jobStatusList") or () if entry.get("name")}
@@ -60,7 +56,7 @@ def recorded(flow: Obj) -> dict[str, Obj]:
 def is_done(name: str, jobs: Mapping[str, Obj], told: Mapping[str, Obj]) -> bool:
     """Whether a job is Completed, or was before it went; `told` is what `recorded` gives."""
     if name in jobs:
-        return job_phase(jobs[name]) == "Completed"
+        return told_phase(jobs[name]) == "Completed"
     return told.get(name, {}).get("state") == "Completed"
 
 
@@ -99,7 +95,7 @@ def _phase(phase: FlowPhase, jobs: Iterable[str], parts: int) -> FlowPhase:
 def _entry(job: Obj, old: Obj | None) -> Obj:
     """What the status tells of one job; times are those of the job's own changes of phase."""
     status, created = job.get("status") or {}, job["metadata"]["creationTimestamp"]
-    phase, since = job_phase(job), (status.get("state") or {}).get("lastTransitionTime") or created
+    phase, since = told_phase(job), (status.get("state") or {}).get("lastTransitionTime") or created
     history = [dict(step) for step in (old or {}).get("runningHistories") or ()] if _is_same(job, old) else []
     if not history or history[-1].get("state") != phase:
         if history:
@@ -123,7 +119,7 @@ def _is_same(job: Obj, old: Obj | None) -> bool:
 def _condition(job: Obj) -> Obj:
     status = job.get("status") or {}
     found = {
-        "phase": job_phase(job),
+        "phase": told_phase(job),
         "createTime": job["metadata"]["creationTimestamp"],
         "taskStatusCount": status.get("taskStatusCount") or {},
     }
