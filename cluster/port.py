@@ -62,7 +62,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """One object to be deleted among many; another one of its name is left alone."""
+    """One of many objects that are patched or deleted; another one of its name is left alone."""
 
     namespace: str
     name: str
