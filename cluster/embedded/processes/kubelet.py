@@ -114,10 +114,14 @@ class ProcessKubelet:
             self._dirty[heapq.heappop(self._heap)[1]] = None
         self._write_names()
         due, self._dirty = list(self._dirty), {}
-        for pod_uid in due:
-            if life := self._lives.get(pod_uid):
+        lives = [life for pod_uid in due if (life := self._lives.get(pod_uid))]
+        try:
+            for life in lives:
                 self._go_on(life, now)
-        self._write([life for pod_uid in due if (life := self._lives.get(pod_uid))])
+            self._write(lives)
+        except Unavailable:
+            self._dirty |= dict.fromkeys(due)
+            raise
 
     def listen(self, seconds: float) -> None:
         """Wait for something to happen; for tests, between steps."""
@@ -244,7 +248,8 @@ class ProcessKubelet:
             self.logs.ended(life.uid)
             self._names_change()
             leftovers.remove(self._pods_folder / life.uid)  # nothing looks at it any more
-        if due is not None:
+        if due is not None and due != life.wakes_at:  # one that waits for the same instant is in the heap already
+            life.wakes_at = due
             heapq.heappush(self._heap, (due, life.uid))
 
     def _advanced(self, life: PodLife, now: float) -> float | None:
@@ -268,11 +273,7 @@ class ProcessKubelet:
             StatusWrite(namespace(life.pod), name(life.pod), self._status(life, now), life.pod["metadata"]["resourceVersion"])
             for life in changed
         ]
-        try:
-            outcomes = self._cluster.patch_status_many(POD, writes) if writes else []
-        except Unavailable:
-            self._dirty |= {life.uid: None for life in lives}
-            raise
+        outcomes = self._cluster.patch_status_many(POD, writes) if writes else []
         for life, outcome in zip(changed, outcomes, strict=True):
             if isinstance(outcome.error, Conflict):
                 continue  # the pod changed meanwhile: the watch tells, and then it is written anew

@@ -63,6 +63,7 @@ class PodLife:
         self.phase = str((pod.get("status") or {}).get("phase") or "Pending")
         self.reason = self.message = ""
         self.dirty = False
+        self.wakes_at: float | None = None
         self.policy = restart_policy(pod)
         self.lives = [
             ContainerLife(spec, "sidecar" if spec.get("restartPolicy") == "Always" else "init")

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from cluster.errors import Unavailable
 from cluster.kinds import CONFIG_MAP, EVENT, POD, SECRET, SERVICE
 from cluster.objects import condition
 from tests.cluster.processes.conftest import terminated
@@ -203,6 +204,19 @@ def test_the_termination_message_is_told(moved_house):
 def test_without_a_message_the_log_may_speak(house):
     house.pod(script="echo first; echo last words; exit 1", container={"terminationMessagePolicy": "FallbackToLogsOnError"})
     assert terminated(house.ended())["message"] == "first\nlast words"
+
+
+def test_a_store_that_is_away_for_a_moment_loses_no_pod(house, monkeypatch):
+    order, away = house.kubelet.order, [Unavailable("away")]
+    monkeypatch.setattr(house.kubelet, "order", lambda *asked: _refuse(away.pop()) if away else order(*asked))
+    house.pod(script="true")
+    with pytest.raises(Unavailable):
+        house.kubelet.step()
+    assert house.ended()["status"]["phase"] == "Succeeded"
+
+
+def _refuse(error):
+    raise error
 
 
 def test_a_deadline_ends_the_pod(house):
