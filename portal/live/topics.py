@@ -73,8 +73,13 @@ def _gpus(user: Any, names: Uids) -> dict[str, Row]:
     return {row["node"]: row for row in gpu_rows(user, names)}
 
 
+def _is_number(text: str) -> bool:
+    """Whether a page's name of a row can be the number of a cycle, as a database keeps it."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
 def _cycles(user: Any, numbers: Uids) -> dict[str, Row]:
-    found = Cycle.objects.all()[:120] if numbers is None else Cycle.objects.filter(number__in=numbers)
+    found = Cycle.objects.all()[:120] if numbers is None else Cycle.objects.filter(number__in=filter(_is_number, numbers))
     columns = ("number", "milliseconds", "actions", "considered", "bound", "evicted")
     return {str(c.number): {name: getattr(c, name) for name in columns} | {"at": c.at.isoformat()} for c in found}
 

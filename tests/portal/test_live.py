@@ -169,6 +169,12 @@ async def test_queues_and_gpus_are_told_by_name(open_page, ada):
     assert grid["changed"][0]["gpus"][0]["job"] == "default/train"
 
 
+@pytest.mark.parametrize("name", ["uid-train", "9" * 30, "-1", "٣"])
+async def test_cycles_that_there_cannot_be_are_gone(open_page, ada, name):
+    _, first = await subscribed(open_page, ada, "scheduler", uids=[name], seq=None)
+    assert (first["type"], first["changed"], first["gone"]) == ("snapshot", [], [name])
+
+
 async def test_a_session_that_ends_closes_its_pages(open_page, ada, monkeypatch):
     monkeypatch.setattr(consumer, "CHECK", 0.1)
     page, _ = await subscribed(open_page, ada, "jobs", uids=[])
