@@ -20,7 +20,7 @@ from tests.scheduler.claims.make import (
     template,
     using,
 )
-from tests.scheduler.world import World, gang, node, pod
+from tests.scheduler.world import World, created, gang, node, pod
 
 
 def nodes(count: int = 2) -> list[Any]:
@@ -47,7 +47,7 @@ def given(world: World, name: str) -> list[str]:
     [
         ([], Code.DEVICE_CLAIM_MISSING, "mine"),
         ([resource_claim("mine", request(of="none"))], Code.DEVICE_CLASS_MISSING, "none"),
-        ([{**resource_claim("mine"), "metadata": {**resource_claim("mine")["metadata"], "deletionTimestamp": "x"}}],
+        ([{**resource_claim("mine"), "metadata": {**resource_claim("mine")["metadata"], "deletionTimestamp": created(0)}}],
          Code.DEVICE_CLAIM_LEAVING, "mine"),
     ],
     ids=["missing", "no class", "leaving"],
