@@ -23,6 +23,11 @@ tiers:
 - plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: gputopology}]
 """
+SPREADING = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: nodeorder}]
+"""
 ABSURD = [
     ("NaN", "NaN"),
     ("-4", "0 or more"),
@@ -155,3 +160,33 @@ def test_a_topology_that_contradicts_itself_is_told_and_its_gpus_count_as_alike(
 def test_a_pod_of_no_shape(obj: Obj) -> None:
     world = survived({"apiVersion": "v1", "kind": "Pod", **obj})
     assert "m" not in world.bound
+
+
+MISSHAPEN = [
+    ({"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"app": [None]}}}, "spec.selector['app'] must be a text"),
+    ({"apiVersion": "v1", "kind": "Service", "spec": {"selector": "all"}}, "spec.selector must be a mapping"),
+    ({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"selector": 7}}, "spec.selector must be a mapping"),
+    ({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "spec": {"drivers": [True]}}, "spec.drivers[0] must be a mapping"),
+    ({"apiVersion": "v1", "kind": "Node", "spec": {"taints": [{"effect": {}}]}}, "spec.taints[0].effect must be a text"),
+]
+
+
+@pytest.mark.parametrize(("obj", "why"), MISSHAPEN)
+def test_a_field_of_a_wrong_type_sets_its_object_aside_by_its_place(obj: Obj, why: str) -> None:
+    world = survived({**obj, "metadata": {"name": "odd", "uid": "odd", "namespace": "default"}}, conf=SPREADING)
+    (found,) = reasons(world).values()
+    assert found.startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"tolerations": ["a"]}, "spec.tolerations[0] must be a mapping"),
+        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [3]}}}, "spec.affinity.podAffinity"),
+        ({"nodeSelector": {"zone": 1}}, "spec.nodeSelector['zone'] must be a text"),
+    ],
+)
+def test_a_pod_with_a_field_of_a_wrong_type(spec: Any, why: str) -> None:
+    group, bad = gang("bad", 1, cpu=1, at=0)
+    world = survived(group, {**bad, "spec": {**bad["spec"], **spec}}, conf=SPREADING)
+    assert reasons(world)["Pod default/bad-w-0"].startswith(why)
