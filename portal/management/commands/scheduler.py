@@ -18,7 +18,6 @@ from scheduler import conf
 from scheduler.framework.record import CycleRecord
 from scheduler.loop import SchedulerLoop
 
-
 REST = 1.0
 """Seconds between two writes of an object's mere counts: what a job costs its API server goes by this, not by its pods."""
 
