@@ -58,16 +58,19 @@ class Filler:
     def _fill(self, statement: Statement, target: Target, tasks: Tasks) -> bool:
         job, failed = target.job, self._failed[target.uid]
         while tasks:
-            first, equal = tasks[0], _leading(tasks)
+            first = tasks[0]
             room = self._ssn.room(target.queue, first.cls)
             if room <= 0:
                 self._note(job, self._queue_refusal(target.queue, first))
-                _drop(tasks, equal)
+                _drop(tasks, _leading(tasks, len(tasks)))
                 continue
             if first.role in failed:
-                _drop(tasks, equal)
+                _drop(tasks, _leading(tasks, len(tasks)))
                 continue
-            placed = self._place(statement, target, list(islice(tasks, min(equal, room, self._lacking(target)))))
+            most = min(room, self._lacking(target))
+            if most > 1 and self._ssn.evaluator.is_contextual(first):
+                most = 1
+            placed = self._place(statement, target, list(islice(tasks, _leading(tasks, most))))
             if placed:
                 _drop(tasks, placed)
                 if self._ready(target):
@@ -142,10 +145,10 @@ class Filler:
             self.why.setdefault(job.uid, verdict)
 
 
-def _leading(tasks: Tasks) -> int:
-    """How many tasks at the head share class and role with the first."""
+def _leading(tasks: Tasks, most: int) -> int:
+    """How many tasks at the head, up to so many, share class and role with the first."""
     first, count = tasks[0], 0
-    for task in tasks:
+    for task in islice(tasks, most):
         if task.cls is not first.cls or task.role != first.role:
             break
         count += 1

@@ -17,7 +17,7 @@ from scheduler.model.resources import Floats
 if TYPE_CHECKING:
     from scheduler.framework.plugin import LoneCheck, LoneScore
 
-FEW = 32
+FEW = 16
 """Up to so many rows are looked at one by one."""
 
 
@@ -40,8 +40,7 @@ class Lone:
             if not check(node):
                 return False, False, 0.0
         idle = self._fits_now(node)
-        future = idle if settled else self._fits_later(node)
-        if not future:
+        if not (idle if settled else self._fits_later(node)):
             return False, False, 0.0
         score = 0.0 if self._static is None else float(self._static[row])
         for part in self._scores:

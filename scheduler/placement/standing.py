@@ -297,8 +297,10 @@ class Evaluator:
         """Narrow a mask of rows by the task's contextual checks; how many each cause refused."""
         refused: dict[str, int] = {}
         for item in self._task_checks:
+            if not item.applies(task):
+                continue
             rows = np.flatnonzero(ok)
-            if len(rows) and item.applies(task):
+            if len(rows):
                 answer = item.check(task, Block(self.nodes, rows))
                 ok[rows[~answer]] = False
                 refused[item.cause] = refused.get(item.cause, 0) + int((~answer).sum())
@@ -306,10 +308,13 @@ class Evaluator:
 
     def task_ready(self, task: TaskInfo, ok: Mask) -> Mask:
         """Of rows that pass a task's contextual checks, those that pass them before anything is released."""
+        asked = [item.now for item in self._task_checks if item.now is not None and item.applies(task)]
+        if not asked:
+            return ok
         rows = np.flatnonzero(ok)
-        for item in self._task_checks:
-            if item.now is not None and len(rows) and item.applies(task):
-                rows = rows[item.now(task, Block(self.nodes, rows))]
+        for check in asked:
+            if len(rows):
+                rows = rows[check(task, Block(self.nodes, rows))]
         ready: Mask = np.zeros(len(ok), np.bool_)
         ready[rows] = True
         return ready

@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.model.jobs import TaskInfo
 from scheduler.model.resources import Mask
-from scheduler.placement.standing import NEVER, Evaluator, Standing
+from scheduler.placement.standing import Evaluator, Standing
 
 
 def choose_one(
@@ -30,5 +30,4 @@ def choose_one(
     scores = standing.scores(candidates)
     rows = np.flatnonzero(candidates)
     scores[rows] += evaluator.task_scores(task, rows)
-    scores[~candidates] = NEVER
     return int(scores.argmax()), pipelined, refused

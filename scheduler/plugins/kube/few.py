@@ -66,6 +66,11 @@ def _balance_of_two(need: int, have: int, other_need: int, other_have: int) -> i
 
 def least_requested(requested: Units, allocatable: Units) -> int:
     """Mean share that stays free, over the resources that the node has; 0 where more is asked than there is."""
+    if len(requested) == 2:
+        (need, other_need), have, other_have = requested, allocatable[0], allocatable[1]
+        if have > 0 and other_have > 0:
+            free = (have - need) * MAX_SCORE // have if have > need else 0
+            return (free + ((other_have - other_need) * MAX_SCORE // other_have if other_have > other_need else 0)) // 2
     total = count = 0
     for need, have in zip(requested, allocatable):
         if have > 0:

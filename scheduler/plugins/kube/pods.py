@@ -21,6 +21,7 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has."""
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Labels = Mapping[str, str]
 NamespaceLabels = Mapping[str, Labels]
 
@@ -112,6 +113,7 @@ class Topologies:
 
     node_labels: Sequence[Labels]
     _domains: dict[str, Ints] = field(default_factory=dict)
+    _reach: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.node_labels)
@@ -127,8 +129,20 @@ class Topologies:
 
     def totals(self, key: str, counts: Ints) -> Ints:
         """`[nodes]`: the sum of `counts` over each node's domain; 0 where the node is in none."""
-        domains = self.domains(key)
-        sums = np.zeros(int(domains.max(initial=-1)) + 2, dtype=np.int64)
-        np.add.at(sums, domains, counts)
-        sums[-1] = 0
-        return sums[domains]
+        domains, last = self.domains(key), self.reach(key)[1]
+        # Sums of numbers of pods are exact as floats, and several times quicker so.
+        sums = np.bincount(domains + 1, weights=counts, minlength=last + 2).astype(np.int64)
+        sums[0] = 0
+        return sums[domains + 1]
+
+    def reach(self, key: str) -> tuple[int, int]:
+        """The lowest and the highest number of a domain of `key`: −1 is lowest when some node is in none."""
+        found = self._reach.get(key)
+        if found is None:
+            domains = self.domains(key)
+            found = self._reach[key] = (int(domains.min(initial=0)), int(domains.max(initial=-1)))
+        return found
+
+    def spanned(self, key: str, nodes: Mask) -> int:
+        """How many domains of `key` some nodes are in; to be in none counts as one."""
+        return int(np.count_nonzero(np.bincount(self.domains(key)[nodes] + 1)))

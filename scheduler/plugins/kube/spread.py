@@ -119,14 +119,17 @@ def evenness(
     scored = candidates & labelled
     raw = np.zeros(nodes, dtype=np.float64)
     for constraint in asked:
+        lowest, highest = where.reach(constraint.key)
+        if highest < 0:  # no node has the key
+            continue
         matching = _matching(pod, constraint, there, nodes)
-        domains = where.domains(constraint.key)
         if constraint.key == HOSTNAME_LABEL:
-            totals, size = matching, int(scored.sum())
+            totals, size = matching, int(np.count_nonzero(scored))
         else:
             counted = labelled & _counted(pod, constraint, where, names, taints)
-            totals, size = where.totals(constraint.key, matching * counted), len(np.unique(domains[scored]))
-        raw += np.where(domains >= 0, totals * np.log(size + 2) + (constraint.max_skew - 1), 0.0)
+            totals, size = where.totals(constraint.key, matching * counted), where.spanned(constraint.key, scored)
+        part = totals * np.log(size + 2) + (constraint.max_skew - 1)
+        raw += part if lowest >= 0 else np.where(where.domains(constraint.key) >= 0, part, 0.0)
     return _inverted(np.floor(raw + 0.5).astype(np.int64), scored)
 
 
@@ -138,6 +141,9 @@ def _inverted(raw: Ints, scored: Mask) -> Ints:
     lowest, highest = int(among.min()), int(among.max())
     if highest == 0:
         return np.where(scored, 100, 0)
+    if highest - lowest < len(raw):  # dividing is dear: once for each value, not for each node
+        each = 100 * (highest - np.arange(highest - lowest + 1)) // highest
+        return np.where(scored, each.take(raw - lowest, mode="clip"), 0)
     return np.where(scored, 100 * (highest + lowest - raw) // highest, 0)
 
 
