@@ -18,3 +18,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (inUse || last.get(target) === xhr.responseText) event.detail.shouldSwap = false;
   else last.set(target, xhr.responseText);
 });
+
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  const { target } = event.detail;
+  if (target.contains(document.activeElement)) event.detail.shouldSwap = false; // a button there is about to be pressed
+});

@@ -42,11 +42,14 @@ file.addEventListener("change", async (event) => {
 form.addEventListener("input", (event) => {
   if (event.target.closest("#form-side")) side.value = "form";
 });
+document.addEventListener("keydown", (event) => { // wherever the focus is, as after Clone; the editor has its own
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+  event.preventDefault();
+  send();
+});
 form.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    event.preventDefault();
-    send();
-  } else if (event.key === "Enter" && event.target.matches("#form-side input")) {
+  if (event.ctrlKey || event.metaKey) return;
+  if (event.key === "Enter" && event.target.matches("#form-side input")) {
     event.preventDefault(); // Enter in a field is no submit: the job is not something to start by accident
   }
 });
