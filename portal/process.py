@@ -120,7 +120,7 @@ class PartCommand(BaseCommand):
         host, _, port = listen.rpartition(":")
 
         def health() -> str:
-            return "" if main.is_alive() else "the part has ended"
+            return "the part has ended" if main.ident is not None and not main.is_alive() else ""
 
         def ready() -> str:
             if election is not None and not election.leads:

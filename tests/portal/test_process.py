@@ -118,7 +118,9 @@ def test_a_part_without_its_cluster_lives_says_so_and_ends_in_order(tmp_path: Pa
         port = probe.getsockname()[1]
     environment = {**os.environ, "BASALT_DATA": str(tmp_path), "BASALT_CLUSTER_URL": "http://127.0.0.1:1"}
     command = [sys.executable, "manage.py", "mirror", "--listen", f"127.0.0.1:{port}"]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=file)
     try:
         answers = {path: _answer(port, path) for path in ("/healthz", "/readyz", "/metrics", "/other")}
         assert {path: answer.status_code for path, answer in answers.items()} == {
@@ -126,12 +128,16 @@ def test_a_part_without_its_cluster_lives_says_so_and_ends_in_order(tmp_path: Pa
         }  # fmt: skip
         assert answers["/readyz"].json()["why"] == "nobody leads yet, and the lease was not got"
         assert "basalt_leads 0.0" in answers["/metrics"].text
+        end = time.monotonic() + 40
+        while "the lease basalt-mirror could not be asked for" not in log.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=20)
+        process.wait(20)
     finally:
         process.kill()
+    said = log.read_text()
     assert process.returncode == 0
-    assert "the lease basalt-mirror could not be asked for" in said
     assert '"clean": true' in said
     assert "Traceback" not in said
 
