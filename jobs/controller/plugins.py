@@ -10,7 +10,9 @@ from cluster.errors import Conflict, TooManyRequests, Unavailable
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller.passes import Pass
+from jobs.controller.status import job_phase
 from jobs.held import HELD, said
+from jobs.lifecycle import FINAL
 from jobs.plugins import Maker, Plugin, Taken, plugins_of
 
 REASON = "PluginError"
@@ -60,10 +62,14 @@ def adapt(this: Pass, plugins: list[Plugin], pod: Obj) -> None:
 
 
 def clear_away(this: Pass) -> None:
-    """Let plugins take away what a job that has ended for good needs no more; once."""
+    """Let plugins take away what a job that ends for good needs no more; once.
+
+    At the end itself also what nobody has recorded: a pass may have broken off between making and writing it down.
+    """
     resources = (this.job.get("status") or {}).get("controlledResources") or {}
+    ends = job_phase(this.job) not in FINAL
     for plugin in plugins_of(this.job):
-        if plugin.is_recorded and keys.PLUGIN + plugin.name in resources:
+        if plugin.is_recorded and (ends or keys.PLUGIN + plugin.name in resources):
             with _told(this, plugin):
                 plugin.on_job_delete(_maker(this, plugin), this.job)
             this.notes[keys.PLUGIN + plugin.name] = None

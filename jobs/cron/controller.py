@@ -23,8 +23,8 @@ from jobs.keys import FIELD_MANAGER
 from jobs.roles import told_phase
 
 
-class _Refused(Exception):
-    """A job could not be made."""
+class _Refused(ApiError):
+    """A job could not be made. It is told on the cron job; the log needs no traceback of it."""
 
 
 def _cron_of_job(job: Obj) -> Iterator[str]:

@@ -166,7 +166,7 @@ def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(world: World):
     assert runs(world) == [name("2030-06-01T00:10")]
 
 
-def test_a_refused_run_is_told_and_tried_again(world: World):
+def test_a_refused_run_is_told_and_tried_again(world: World, caplog: pytest.LogCaptureFixture):
     world.make_queue("night")
     world.settle()
     obj = cron()
@@ -175,6 +175,7 @@ def test_a_refused_run_is_told_and_tried_again(world: World):
     world.cluster.patch_status(QUEUE, "night", "", {"state": "Closed"})
     go_to(world, "2030-06-01T00:06:00")
     assert (runs(world), "FailedCreate" in reasons(world)) == ([], True)
+    assert [record for record in caplog.records if record.exc_info] == []  # a queue that is closed is no fault of ours
     world.cluster.patch_status(QUEUE, "night", "", {"state": "Open"})
     go_to(world, "2030-06-01T00:08:00")
     assert runs(world) == [name("2030-06-01T00:05")]

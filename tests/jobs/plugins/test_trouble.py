@@ -43,6 +43,20 @@ def test_what_the_pods_need_is_waited_for_while_somebody_elses_has_its_name(worl
     assert held.HELD not in resources(world)
 
 
+def test_a_job_that_ends_half_prepared_leaves_nothing_behind(world):
+    title, body = FOREIGN[SECRET]
+    foreign = world.cluster.create(SECRET, {"metadata": {"name": title, "namespace": "default"}, **body})
+    submit(world, mpi=[])
+    world.turn()
+    kinds = (SERVICE, CONFIG_MAP, NETWORK_POLICY)
+    assert [len(world.cluster.list(kind).items) for kind in kinds] == [1, 1, 1]
+    world.command("TerminateJob", "lm")
+    world.turn()
+    assert world.phase("lm") == "Terminated"
+    assert [world.cluster.list(kind).items for kind in kinds] == [[], [], []]
+    assert find(world, SECRET, title) == foreign
+
+
 @pytest.mark.parametrize("kind", [SERVICE, NETWORK_POLICY], ids=str)
 def test_what_the_pods_can_do_without_is_left_alone_and_told(world, kind):
     title, body = FOREIGN[kind]
