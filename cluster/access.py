@@ -14,6 +14,7 @@ from django.db.models import Model, QuerySet
 from django.utils.module_loading import import_string
 
 M = TypeVar("M", bound=Model)
+ALL = "all"
 
 
 class Policy(Protocol):
@@ -28,7 +29,10 @@ class Policy(Protocol):
         ...
 
     def rights(self, user: Any) -> str:
-        """A key that is equal for users who see the same rows: what was encoded for one serves them all."""
+        """A key that is equal for users who see the same rows: what was encoded for one serves them all.
+
+        It is `ALL` for those who see every row.
+        """
         ...
 
 

@@ -15,7 +15,7 @@ from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from cluster import runtime
-from cluster.access import policy
+from cluster.access import ALL, policy
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.http.gate import Verb
 from cluster.embedded.store import EmbeddedCluster
@@ -71,8 +71,13 @@ class PortalGate:
             return None
 
     def may_read(self, user: Any, kind: Kind, part: str = "") -> bool:
-        """By the right that shows the kind on the pages; logs have one of their own beside it."""
+        """By the right that shows the kind on the pages; logs have one of their own beside it.
+
+        Objects are not rows: whom the policy shows only some rows reads nothing through this door.
+        """
         may = policy().may
+        if not self.sees_all(user) and policy().rights(user) != ALL:
+            return False
         return may(user, _READ.get(kind, _ALL)) and (part != "log" or may(user, "logs.view"))
 
     def sees_all(self, user: Any) -> bool:

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
+from cluster.access import ALL
+
 M = TypeVar("M", bound=Model)
 
 EVERYBODY = frozenset(
@@ -32,7 +34,7 @@ class StaffPolicy:
         return action in OWNERS and obj is not None and bool(obj.owner) and obj.owner == user.get_username()
 
     def rights(self, user: Any) -> str:
-        return "all" if _known(user) else "none"
+        return ALL if _known(user) else "none"
 
 
 def _known(user: Any) -> bool:

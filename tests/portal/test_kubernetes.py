@@ -159,3 +159,19 @@ def test_methods_and_patches_that_mean_nothing_are_refused_in_words(cluster):
     plain = {"headers": [(b"authorization", f"Bearer {staff}".encode()), (b"content-type", b"text/plain")]}
     assert call("PATCH", f"{JOBS}/train", staff, {}, **plain)[0] == 415
     assert call("POST", JOBS, staff, ["no", "object"])[0] == 400
+
+
+class OwnRowsOnly(StaffPolicy):
+    """Everybody but staff sees a part of the rows."""
+
+    def rights(self, user: Any) -> str:
+        return super().rights(user) if user.is_staff else f"own:{user.pk}"
+
+
+def test_whom_the_policy_shows_a_part_only_reads_nothing_here(cluster, settings):
+    settings.BASALT_POLICY = f"{__name__}.OwnRowsOnly"
+    ada, staff = token("ada"), token("root", is_staff=True)
+    assert call("POST", JOBS, ada, job())[0] == 201
+    for path in (JOBS, f"{JOBS}/train", "/api/v1/pods", "/api/v1/namespaces/default/pods/p/log"):
+        assert call("GET", path, ada)[0] == 403
+    assert call("GET", f"{JOBS}/train", staff)[0] == 200
