@@ -103,6 +103,9 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response:
             body = problem(403, str(exc) or "You may not do this.")
         case exceptions.ValidationError():
             body = problem(exc.status_code, "The request is not valid.", list(_validation(exc.detail)))
+        case exceptions.UnsupportedMediaType():
+            known = ", ".join(dict.fromkeys(parser.media_type for parser in context["view"].parser_classes))
+            body = problem(415, f"{exc.detail} Say by a Content-Type what the body is: {known}.")
         case exceptions.APIException():
             body = problem(exc.status_code, str(exc.detail))
             headers = _headers(exc)

@@ -146,6 +146,12 @@ def test_a_job_from_submit_to_delete(ada, cluster):
     assert ada.get("jobs/default/train").json()["deleted_at"] is not None
 
 
+def test_a_body_of_no_known_kind_is_told_what_would_be(ada):
+    refused = ada.post("apply", "kind: Job", "application/x-www-form-urlencoded")
+    assert refused.status_code == 415
+    assert "Say by a Content-Type what the body is: application/json, application/yaml" in refused.json()["detail"]
+
+
 def test_a_job_of_very_many_pods_comes_with_the_first_and_says_where_the_others_are(ada, monkeypatch):
     monkeypatch.setattr("jobs.api.FIRST_PODS", 2)
     uid = ada.post("jobs", manifest()).json()["uid"]
