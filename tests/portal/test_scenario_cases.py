@@ -10,6 +10,7 @@ from tests.conftest import SHARED
 FILE = SHARED / "cases" / "cases.yaml"
 CASES = load(FILE.read_text("utf-8")) if FILE.is_file() else []
 
+
 @pytest.mark.skipif(not CASES, reason="no folder of shared cases beside the project")
 @pytest.mark.django_db
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
