@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from cluster.display import amount, number, quantity, resource_name, short_model, spaced
 from cluster.quantities import is_gpu
 from jobs.reasons.labels import cause_label, spared_label, stage_label
-from jobs.reasons.sentences import ADVICE, LONG, SHORT, Verdict, beyond_queue, is_impossible
+from jobs.reasons.sentences import ADVICE, LONG, SHORT, Verdict, beyond_cluster, beyond_queue, is_impossible
 from scheduler.framework.explain import Code, Stage
 
 __all__ = [
@@ -41,7 +41,9 @@ def headline(verdict: Verdict, model: str = "") -> tuple[str, str]:
     if not statement.endswith((".", "。")):
         statement = _("%(statement)s.") % {"statement": statement}
     if is_impossible(verdict):
-        return statement, _("It can never start as the queue stands.") if beyond_queue(verdict) else _("It can never start.")
+        if beyond_queue(verdict):
+            return statement, _("It can never start as the queue stands.")
+        return statement, _("It can never start as the cluster stands.") if beyond_cluster(verdict) else _("It can never start.")
     if not verdict.get("short") or verdict.get("code") == Code.RELEASING:
         return statement, ""
     short = _("The best node is short by %(short)s.") if _is_of_a_node(verdict) else _("Short by %(short)s.")
@@ -67,6 +69,8 @@ def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
         verdict = {**verdict, "short": verdict["asked"] - verdict.get("limit", 0)}
     if beyond_queue(verdict):
         labels = {"asked": _("%(resource)s asked") % what, "limit": _("the queue's limit"), "short": _("short")}
+    elif beyond_cluster(verdict):
+        labels = {"asked": _("%(resource)s asked") % what, "limit": _("the cluster admits"), "short": _("short")}
     elif is_impossible(verdict):
         labels = {"asked": _("%(resource)s for one pod") % what, "limit": _("on the largest node"), "short": _("short")}
     elif _is_of_a_node(verdict):

@@ -22,12 +22,23 @@ Form = Callable[[Verdict], str]
 
 def is_impossible(verdict: Verdict | None) -> bool:
     """Whether no amount of waiting helps."""
-    return bool(verdict) and (verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING) or beyond_queue(verdict))
+    return bool(verdict) and (
+        verdict.get("code") in (Code.POD_TOO_LARGE, Code.QUEUE_MISSING) or beyond_queue(verdict) or beyond_cluster(verdict)
+    )
 
 
 def beyond_queue(verdict: Verdict) -> bool:
     """Whether more is asked than the queue may ever use, however empty it is."""
-    return verdict.get("code") == Code.QUEUE_CAPABILITY and int(verdict.get("asked") or 0) > int(verdict.get("limit", 1 << 63))
+    return verdict.get("code") == Code.QUEUE_CAPABILITY and _above_limit(verdict)
+
+
+def beyond_cluster(verdict: Verdict) -> bool:
+    """Whether more is asked than would be admitted to the cluster, however empty it is."""
+    return verdict.get("code") == Code.OVERCOMMIT and _above_limit(verdict)
+
+
+def _above_limit(verdict: Verdict) -> bool:
+    return int(verdict.get("asked") or 0) > int(verdict.get("limit", 1 << 63))
 
 
 def is_gang(verdict: Verdict) -> bool:
@@ -156,7 +167,11 @@ SHORT: dict[str, Form] = {
     Code.QUEUE_BROKEN: lambda v: _("Queue %(queue)s places nothing: its %(resource)s cannot be read"),
     Code.RESOURCE_QUOTA: lambda v: _("Resource quota of the namespace: %(used_bare)s of %(limit)s used"),
     Code.EXTENDER: lambda v: _("Held by an extender of the scheduler"),
-    Code.OVERCOMMIT: lambda v: _("Admission: asks %(asked)s, room for %(free_bare)s"),
+    Code.OVERCOMMIT: lambda v: (
+        _("Impossible: asks %(asked)s, the cluster admits %(limit_bare)s at most")
+        if beyond_cluster(v)
+        else _("Admission: asks %(asked)s, room for %(free_bare)s")
+    ),
     Code.GANG_TOO_FEW_PODS: lambda v: _("%(placeable)s of %(needed)s pods of the gang exist"),
     Code.GANG_INCOMPLETE: _short_of_nodes,
     Code.NODES_INSUFFICIENT: _short_of_nodes,
@@ -175,7 +190,11 @@ LONG: dict[str, Form] = {
     Code.QUEUE_CAPABILITY: _far_at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
     Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
-    Code.OVERCOMMIT: lambda v: _("The job asks %(asked)s; only %(free)s can be admitted now."),
+    Code.OVERCOMMIT: lambda v: (
+        _("This job asks %(asked)s, and the cluster admits %(limit_bare)s at most.")
+        if beyond_cluster(v)
+        else _("The job asks %(asked)s; only %(free)s can be admitted now.")
+    ),
     Code.GANG_TOO_FEW_PODS: lambda v: _("A gang needs %(needed)s pods; only %(placeable)s exist."),
     Code.GANG_INCOMPLETE: _needs_nodes,
     Code.NODES_INSUFFICIENT: _needs_nodes,
@@ -201,7 +220,11 @@ ADVICE: dict[str, Form] = {
     Code.QUEUE_BROKEN: lambda v: _("Ask an administrator to mend queue %(queue)s."),
     Code.RESOURCE_QUOTA: lambda v: _("Wait until jobs in the namespace end, ask for less, or take another namespace."),
     Code.EXTENDER: lambda v: _("Ask an administrator what the extender looks at."),
-    Code.OVERCOMMIT: lambda v: _("Wait until running jobs end, or ask for %(free)s at most."),
+    Code.OVERCOMMIT: lambda v: (
+        _("Ask for less, lower the minimum, or ask an administrator to add nodes.")
+        if beyond_cluster(v)
+        else _("Wait until running jobs end, or ask for %(free)s at most.")
+    ),
     Code.GANG_TOO_FEW_PODS: lambda v: _("Look at the job's events: something keeps pods from being made."),
     Code.GANG_INCOMPLETE: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),
     Code.NODES_INSUFFICIENT: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),

@@ -10,7 +10,7 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Answer, Vote
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo
-from scheduler.model.resources import PODS, Dimensions, Ints
+from scheduler.model.resources import PODS, Dimensions, Floats, Ints
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -25,6 +25,7 @@ class Overcommit:
 
     name: ClassVar[str] = "overcommit"
     _dims: Dimensions
+    _most: Ints
     _budget: Ints
     _waiting: Ints
 
@@ -35,8 +36,9 @@ class Overcommit:
     def on_session_open(self, ssn: Session) -> None:
         self._dims = ssn.dims
         # Exact comparison of whole units with a float budget is comparison with its floor.
-        budget = np.floor(ssn.total.values * self._factor - ssn.nodes.used.sum(axis=0))
-        self._budget = np.clip(budget, -(2.0**62), 2.0**62).astype(np.int64)
+        most = ssn.total.values * self._factor
+        self._most = _whole(most)
+        self._budget = _whole(most - ssn.nodes.used.sum(axis=0))
         self._waiting = ssn.roster.reserved()
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)
@@ -45,7 +47,7 @@ class Overcommit:
         """Nothing to write."""
 
     def admits(self, job: JobInfo) -> Answer:
-        """Whether the job's minResources still fit into the budget."""
+        """Whether the job's minResources still fit into the budget; a verdict's `limit` is the budget of an empty cluster."""
         if job.min_resources is None:
             return Vote.PERMIT
         asked = job.min_resources.values
@@ -63,10 +65,14 @@ class Overcommit:
             asked=int(asked[place]),
             free=free,
             short=int(asked[place]) - free,
-            limit=int(self._budget[place]),
+            limit=int(self._most[place]),
         )
 
     def charge(self, job: JobInfo) -> None:
         """The job was admitted."""
         if job.min_resources is not None and job.impossible is None:
             self._waiting += job.enqueue_charge()
+
+
+def _whole(amounts: Floats) -> Ints:
+    return np.clip(np.floor(amounts), -(2.0**62), 2.0**62).astype(np.int64)

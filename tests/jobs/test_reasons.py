@@ -45,9 +45,16 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
             "5 of 8 pods fit into network domain s1, the best up to tier 2",
         ),
         ({"code": "topology.no_domain", "stage": "topology", "tier": 2}, "No network domain of tier 2 or below takes it"),
-        ({"code": "overcommit", "resource": "cpu", "asked": 1_536_000, "free": 1500}, "Admission: asks 1,536 CPUs, room for 1.5"),
         (
-            {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29},
+            {"code": "overcommit", "resource": "cpu", "asked": 1_536_000, "free": 1500, "limit": 2_000_000},
+            "Admission: asks 1,536 CPUs, room for 1.5",
+        ),
+        (
+            {"code": "overcommit", "resource": "cpu", "asked": 320_000, "free": 1500, "limit": 230_400},
+            "Impossible: asks 320 CPUs, the cluster admits 230 at most",
+        ),
+        (
+            {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29, "limit": 4 << 40},
             "Admission: asks 3 TiB of memory, room for 512 MiB",
         ),
         (

@@ -155,7 +155,7 @@ def test_admission_stops_at_the_factor_less_what_is_used() -> None:
         assert session.enqueueable(job) is None
         session.enqueued(job)
     assert session.enqueueable(third) == Verdict(
-        Stage.ADMISSION, Code.OVERCOMMIT, "default", resource="cpu", asked=5000, free=0, short=5000, limit=10_000
+        Stage.ADMISSION, Code.OVERCOMMIT, "default", resource="cpu", asked=5000, free=0, short=5000, limit=12_000
     )
     assert session.enqueueable(tiny) is None, "only what the job asks for is looked at"
 
@@ -177,4 +177,4 @@ def test_jobs_that_were_admitted_before_are_charged_in_full() -> None:
     # 12 − 4 used − 8 waiting: the reference counts the placed half twice here, and so do we.
     answer = world.session("overcommit").enqueueable(job)
     assert answer is not None
-    assert (answer.free, answer.limit) == (0, 8000)
+    assert (answer.free, answer.limit) == (0, 12_000)
