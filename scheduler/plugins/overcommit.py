@@ -36,7 +36,7 @@ class Overcommit:
     def on_session_open(self, ssn: Session) -> None:
         self._dims = ssn.dims
         # Exact comparison of whole units with a float budget is comparison with its floor.
-        most = ssn.total.values * self._factor
+        most = np.asarray(ssn.total.values * self._factor, dtype=np.float64)
         self._most = _whole(most)
         self._budget = _whole(most - ssn.nodes.used.sum(axis=0))
         self._waiting = ssn.roster.reserved()
