@@ -120,6 +120,7 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
     scheduled = objects.condition(obj, "PodScheduled") or {}
     placed = scheduled.get("status") == "True"
     waiting = _trouble(status) or (container.get("state") or {}).get("waiting") or {}
+    telling = (status, _when("True", objects.condition(obj, "DisruptionTarget")), ended, waiting, _when("False", scheduled))
     return Pod(
         **common(obj, deleted),
         namespace=objects.namespace(obj),
@@ -137,14 +138,15 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
         started_at=instant(ended.get("startedAt") or running.get("startedAt") or status.get("startTime")),
         finished_at=instant(ended.get("finishedAt")),
         exit_code=ended.get("exitCode"),
-        reason=str(status.get("reason") or ended.get("reason") or waiting.get("reason") or _unplaced(scheduled, "reason"))[:128],
-        message=str(status.get("message") or ended.get("message") or waiting.get("message") or _unplaced(scheduled, "message")),
+        reason=next((str(said["reason"]) for said in telling if said.get("reason")), "")[:128],
+        message=next((str(said["message"]) for said in telling if said.get("message")), ""),
         restarts=sum(int(c.get("restartCount") or 0) for c in status.get("containerStatuses") or ()),
     )
 
 
-def _unplaced(scheduled: Obj, field: str) -> str:
-    return str(scheduled.get(field) or "") if scheduled.get("status") == "False" else ""
+def _when(status: str, condition: Obj | None) -> Obj:
+    """A condition that has this status, else nothing."""
+    return condition if condition and condition.get("status") == status else {}
 
 
 def _trouble(status: Obj) -> Obj:

@@ -24,8 +24,8 @@ RUNS = 50
 def decorated(cron: CronJob) -> Any:
     """A cron job with what its row draws."""
     found: Any = cron
-    mark = "aborted" if cron.suspended else "running" if cron.active else "pending"
-    words = {"aborted": _("Suspended"), "running": _("Running"), "pending": _("Waiting")}
+    mark = "aborted" if cron.suspended else "running" if cron.active else "inqueue"
+    words = {"aborted": _("Suspended"), "running": _("Running"), "inqueue": _("On schedule")}
     times = upcoming(cron, runtime.now(), 1)
     found.mark, found.word = mark, words[mark]
     found.next_at = datetime.fromtimestamp(times[0], UTC) if times else None

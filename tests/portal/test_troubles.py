@@ -72,3 +72,12 @@ def test_the_line_of_a_list_says_how_many_and_which() -> None:
         assert summary.line(Job.objects.get()) == "3 个 Pod 中有 1 个：CrashLoopBackOff（a）"
     project_jobs(Batch([make.job(version=2, phase="Failed")]))
     assert "CrashLoopBackOff" not in summary.line(Job.objects.get())
+
+
+def test_an_evicted_pod_keeps_the_reason_after_it_is_gone() -> None:
+    victim = make.pod("a", phase="Running")
+    said = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "for team/big"}
+    victim["status"]["conditions"] = [said]
+    project_pods(Batch(deletes=[victim]))
+    row = Pod.objects.get()
+    assert (row.reason, row.message) == ("PreemptionByScheduler", "for team/big")
