@@ -71,3 +71,18 @@ class FlowShape(Shape):
 class TemplateShape(Shape):
     metadata: Meta = Meta()
     spec: dict[str, Any]
+
+
+class HistoryStep(Shape):
+    state: str = ""
+    startTimestamp: str = ""
+    endTimestamp: str = ""
+
+
+class EntryShape(Shape):
+    """An entry of a flow's `status.jobStatusList`."""
+
+    name: Annotated[str, Field(min_length=1)]
+    state: str = ""
+    startTimestamp: str = ""
+    runningHistories: list[HistoryStep] = []

@@ -11,7 +11,9 @@ from typing import Any
 
 from cluster import objects
 from cluster.port import Obj
+from cluster.validation import check_shape
 from jobs.flows.parts import job_name, parts_of
+from jobs.flows.shapes import EntryShape
 from jobs.roles import told_phase
 
 
@@ -49,8 +51,10 @@ def phase_of(flow: Obj) -> FlowPhase:
 
 
 def recorded(flow: Obj) -> dict[str, Obj]:
-    """What the status tells of each job, by the job's name."""
-    return {entry["name"]: entry for entry in (flow.get("status") or {}).get("jobStatusList") or () if entry.get("name")}
+    """What the status tells of each job, by the job's name. Entries that somebody else wrote out of shape tell nothing."""
+    told = (flow.get("status") or {}).get("jobStatusList")
+    entries = told if isinstance(told, list) else []
+    return {entry["name"]: entry for entry in entries if not check_shape(EntryShape, entry)}
 
 
 def is_done(name: str, jobs: Mapping[str, Obj], told: Mapping[str, Obj]) -> bool:

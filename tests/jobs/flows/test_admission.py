@@ -40,7 +40,7 @@ def probe(**question: Any) -> dict[str, Any]:
         (["a", "zzz"], "/spec/flows/1/name", "there is no JobTemplate 'zzz' in namespace 'default'"),
         (["a", "b", "a"], "/spec/flows/2/name", "job 0 is made from 'a' too"),
         ([], "/spec/flows", "must have at least one job"),
-        ([{"name": ""}], "/spec/flows/0/name", "at least 1 character"),
+        ([{"name": ""}], "/spec/flows/0/name", "must not be empty"),
         ([{"name": 3}], "/spec/flows/0/name", "must be text"),
         (
             ["a", {"name": "b", "dependsOn": {"probe": {"tcpSocketList": [{"port": 1}]}}}],

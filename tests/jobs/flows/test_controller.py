@@ -206,6 +206,16 @@ def test_a_phase_that_is_none_is_found_anew(world: World, phase: object):
     assert status(world)["state"]["phase"] == "Running"
 
 
+@pytest.mark.parametrize("entries", [[1], "all", [{"name": 5}], [{"name": "f-a", "runningHistories": ["x"]}], [{}]])
+def test_entries_out_of_shape_are_found_anew(world: World, entries: object):
+    make(world, template("a"), flow("f", "a"))
+    world.settle()
+    world.turn()
+    world.cluster.patch_status(JOB_FLOW, "f", "default", {"jobStatusList": entries})
+    world.settle()
+    assert [(entry["name"], entry["state"]) for entry in status(world)["jobStatusList"]] == [("f-a", "Running")]
+
+
 def test_status_tells_each_phase_of_each_job(world: World):
     make(world, template("a"), flow("f", "a"))
     world.settle()
