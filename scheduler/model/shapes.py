@@ -115,7 +115,7 @@ _SHAPES: dict[Kind, Shape] = {
             "images": [{"names": [str], "sizeBytes": int}],
         },
     },
-    QUEUE: {"spec": {"parent": str, "affinity": ANYTHING}, "status": {"state": str}},
+    QUEUE: {"spec": {"parent": str}, "status": {"state": str}},  # nodegroup itself names an affinity that it cannot read
     POD_GROUP: {"spec": {"queue": str, "priorityClassName": str}, "status": {"phase": str, "conditions": _CONDITIONS}},
     PRIORITY_CLASS: {"preemptionPolicy": str, "globalDefault": bool},
     NAMESPACE: {},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bench import scheduler, worlds
+from bench import scenarios, scheduler, worlds
 from bench.worlds import Job, Template
 from scheduler.conf import DEFAULT
 from scheduler.snapshot import Offline, Snapshot
 
 
 def test_gangs_are_placed_whole() -> None:
-    found = scheduler.gangs(20, 4, 5, DEFAULT)(None)
+    found = scenarios.gangs(20, 4, 5, DEFAULT)(None)
     assert (found.pods, found.said) == (20, "20 bound in 1 cycle")
     assert found.busy > 0
 
@@ -24,6 +24,6 @@ def test_a_running_job_holds_its_nodes_and_a_waiting_one_does_not() -> None:
 
 def test_every_aim_of_the_table_can_be_missed() -> None:
     for scenario in scheduler.SCENARIOS.values():
-        assert not scenario.reached(scheduler.Measure(1e6, 1e6, pods=1))
+        assert not scenario.reached(scheduler.Measure(1e6, 1e6, pods=1, ahead=-0.1))
         assert scenario.reached(scheduler.Measure(0.001, 0.001, pods=10**6))
         assert len(scheduler.cells(scenario, scheduler.Measure(1, 1))) == len(scheduler.HEADS)

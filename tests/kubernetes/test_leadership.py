@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from cluster.errors import Unavailable
+from cluster.errors import NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, LEASE, POD, POD_GROUP
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.leadership import Election
@@ -21,8 +22,10 @@ TAKES_OVER = 15.0
 
 
 @pytest.fixture(scope="module")
-def schedulers(stack: Stack, kubelet: FakeKubelet) -> Iterator[Stack]:
-    """A controller, which makes the queues, and two schedulers; `one` leads."""
+def schedulers(stack: Stack, kubelet: FakeKubelet, backend: KubernetesCluster) -> Iterator[Stack]:
+    """A controller, which makes the queues, and two schedulers; `one` leads, and nobody did before."""
+    with contextlib.suppress(NotFound):
+        backend.delete(LEASE, "basalt-scheduler", "default")
     stack.start("controller")
     stack.start("one", "--no-decisions", part="scheduler")
     stack.wait_ready("controller", "one")
