@@ -2,6 +2,8 @@
 
 import errno
 import itertools
+import json
+import os
 import signal
 import socket
 import threading
@@ -200,7 +202,7 @@ class TestRun:
     def test_the_lock_file_of_a_process_that_died_stands_in_nobodys_way(self, tmp_path):
         (tmp_path / "cluster.lock").write_text('{"pid": 999999}')
         with OwnerLock(tmp_path / "cluster.lock"):
-            pass
+            assert json.loads((tmp_path / "cluster.lock").read_text()) == {"pid": os.getpid()}
 
     def test_the_first_admin_is_made_once(self, capsys):
         command = Command()

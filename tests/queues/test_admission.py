@@ -78,7 +78,7 @@ def test_siblings_together_must_fit_into_their_parent(world: World):
 
 def test_below_root_siblings_may_ask_what_they_like(world: World):
     for name in ("a", "b"):
-        world.make_queue(name, parent="root", deserved={"cpu": "64"})
+        assert world.make_queue(name, parent="root", deserved={"cpu": "64"})["spec"]["deserved"] == {"cpu": "64"}
 
 
 def test_capability_is_held_by_the_nearest_ancestor_that_has_one(world: World):

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cluster.errors import Invalid
-from cluster.kinds import CRON_JOB
+from cluster.kinds import CRON_JOB, QUEUE
 from jobs import operations
+from queues import operations as queues
 from tests.jobs.cron.world import cron, make
 from tests.jobs.world import World, task
 
@@ -77,11 +78,11 @@ def test_a_name_is_as_long_as_the_names_of_its_pods_allow(world: World):
 def test_a_queue_that_is_closed_now_is_no_fault(world: World):
     world.make_queue("night")
     world.settle()
-    from queues import operations as queues
-
     queues.act(world.cluster, "night", "close")
     world.settle()
-    make(world, cron(jobTemplate={"spec": {"tasks": [task()], "queue": "night"}}))
+    assert world.cluster.get(QUEUE, "night")["status"]["state"] == "Closed"
+    made = make(world, cron(jobTemplate={"spec": {"tasks": [task()], "queue": "night"}}))
+    assert made["spec"]["jobTemplate"]["spec"]["queue"] == "night"
 
 
 def test_everything_in_a_cron_job_can_change(world: World):
