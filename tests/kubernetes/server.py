@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import requests
@@ -16,6 +17,16 @@ from kubernetes import client, config
 _FOLDERS = (os.environ.get("KUBEBUILDER_ASSETS", ""), "/usr/local/kubebuilder/bin")
 _START_SECONDS = 90
 TOKEN = "tests-token"
+
+_AUDITED = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: Metadata
+"""
 
 
 def binary(name: str) -> str | None:
@@ -27,11 +38,15 @@ def binary(name: str) -> str | None:
 
 
 class ApiServer:
-    """One API server with its etcd, both in a folder of their own; admin by a token."""
+    """One API server with its etcd, both in a folder of their own; admin by a token.
 
-    def __init__(self, folder: Path) -> None:
+    `users` are further administrators, each with its name as its token. `audited`: every write is kept in `audit_log`.
+    """
+
+    def __init__(self, folder: Path, *, users: Sequence[str] = (), audited: bool = False) -> None:
         self.folder = folder
         self.port = free_port()
+        self._users, self._audited = users, audited
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -48,6 +63,11 @@ class ApiServer:
         return self.folder / "certs" / "apiserver.crt"
 
     @property
+    def audit_log(self) -> Path:
+        """Where an audited server writes down every write, a line of JSON each."""
+        return self.folder / "audit.log"
+
+    @property
     def client(self) -> client.ApiClient:
         return config.new_client_from_config(str(self.kubeconfig))
 
@@ -56,7 +76,8 @@ class ApiServer:
         self._etcd_port = free_port()
         key, tokens = self.folder / "sa.key", self.folder / "tokens.csv"
         subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
-        tokens.write_text(f"{TOKEN},admin,admin,system:masters\n")
+        everybody = {TOKEN: "admin", **{name: name for name in self._users}}
+        tokens.write_text("".join(f"{token},{name},{name},system:masters\n" for token, name in everybody.items()))
         etcd = f"http://127.0.0.1:{self._etcd_port}"
         self._run(
             "etcd",
@@ -65,7 +86,13 @@ class ApiServer:
             "--listen-peer-urls", f"http://127.0.0.1:{free_port()}",
         )  # fmt: skip
         self.go_on()
-        self.kubeconfig.write_text(yaml.safe_dump(self._config()))
+        self.kubeconfig.write_text(yaml.safe_dump(self._config(TOKEN)))
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """The file by which one of the further users comes in."""
+        path = self.folder / f"kubeconfig-{user}"
+        path.write_text(yaml.safe_dump(self._config(user)))
+        return path
 
     def go_on(self) -> None:
         """Start the API server alone, over an etcd that runs, and wait until it is ready."""
@@ -76,9 +103,16 @@ class ApiServer:
             f"--cert-dir={self.folder / 'certs'}", f"--token-auth-file={tokens}", "--authorization-mode=RBAC",
             f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
             "--service-account-issuer=https://tests.invalid", "--disable-admission-plugins=ServiceAccount",
-            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-cluster-ip-range=10.0.0.0/24", *self._auditing(),
         )  # fmt: skip
         self._wait()
+
+    def _auditing(self) -> tuple[str, ...]:
+        if not self._audited:
+            return ()
+        policy = self.folder / "audit-policy.yaml"
+        policy.write_text(_AUDITED)
+        return (f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}")
 
     def pause(self) -> None:
         """End the API server at once, as a machine does that dies; etcd keeps what was written."""
@@ -124,13 +158,13 @@ class ApiServer:
         self.stop()
         raise RuntimeError(f"kube-apiserver was not ready within {_START_SECONDS} s: {said}")
 
-    def _config(self) -> dict[str, object]:
+    def _config(self, token: str) -> dict[str, object]:
         authority = str(self.authority)
         return {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "tests", "cluster": {"server": self.url, "certificate-authority": authority}}],
-            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+            "users": [{"name": "admin", "user": {"token": token}}],
             "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "admin"}}],
             "current-context": "tests",
         }
