@@ -11,6 +11,7 @@ class PortalConfig(AppConfig):
     def ready(self) -> None:
         from cluster.projection import projected
         from jobs.submit.checks import try_bundles_with
+        from portal import production  # noqa: F401 - registers its check
         from portal.admin_words import name_everything
         from portal.apply_page import trial
         from portal.live.publisher import publisher

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -34,3 +36,16 @@ def readyz(request: HttpRequest) -> HttpResponse:
         checks["cluster"] = "is not connected"
     ready = set(checks.values()) == {"ok"}
     return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+
+
+PROBES = {"/healthz": healthz, "/readyz": readyz}
+
+
+def answer(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware, the first: who probes calls the process by its address, in plain http, whatever name and scheme people use."""
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        probe = PROBES.get(request.path)
+        return get_response(request) if probe is None else probe(request)
+
+    return respond

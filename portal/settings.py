@@ -3,6 +3,8 @@
 BASALT_DATA             folder of the databases, the secret key and the store's lock (default: var/ beside manage.py)
 BASALT_SECRET_KEY       Django's key (default: one made once and kept in BASALT_DATA)
 BASALT_HOSTS            host names that are served, by commas (default: this machine only)
+BASALT_PRODUCTION       1 where several processes serve one cluster, as in the container image: nothing is made up then, and a web
+                        process without BASALT_SECRET_KEY, BASALT_HOSTS or DATABASE_URL does not start
 BASALT_HTTPS            1 when people reach the portal over https: cookies become secure, http is redirected
 BASALT_SCHEDULER_NAMES  pods of these scheduler names are ours, by commas; the first is the default
 BASALT_LOG              level of the log (default: info)
@@ -65,9 +67,9 @@ def _whole(name: str, default: int, least: int = 1) -> int:
 
 
 def _secret_key() -> str:
-    """The key from the environment, or one made once and kept readable by its owner alone."""
-    if key := os.environ.get("BASALT_SECRET_KEY"):
-        return key
+    """The key from the environment, or one made once and kept readable by its owner alone; in production none is made."""
+    if (key := os.environ.get("BASALT_SECRET_KEY", "")) or PRODUCTION:
+        return key  # empty: Django refuses as soon as anything is to be signed
     path = DATA_DIR / "secret-key"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -84,6 +86,7 @@ def _secret_key() -> str:
     return path.read_text()
 
 
+PRODUCTION = os.environ.get("BASALT_PRODUCTION") == "1"
 SECRET_KEY = _secret_key()
 DEBUG = os.environ.get("BASALT_DEBUG") == "1"
 HTTPS = os.environ.get("BASALT_HTTPS") == "1"
@@ -148,6 +151,7 @@ if not os.environ.get("DATABASE_URL"):
 DATABASE_ROUTERS = ["cluster.routers.StoreRouter"]
 
 MIDDLEWARE = [
+    "portal.probes.answer",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -214,10 +218,11 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 if HTTPS:
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # whoever probes the process does so behind the proxy, in plain http
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host != "*"]
 SECURE_REFERRER_POLICY = "same-origin"
+# Whether subdomains serve https too, and whether browsers' lists should say so, is for the owner of the domain.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2**20
 
@@ -293,15 +298,21 @@ UNFOLD = {
 }
 
 STATIC_URL = "/static/"
-STATIC_ROOT = DATA_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)
+_gathered = (
+    BASE_DIR / "staticfiles"
+)  # by deploy/install.sh: what is served, compressed; elsewhere files are served where they lie
+STATIC_ROOT = _gathered if _gathered.is_dir() else None
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "portal.vendor.VendorFinder",
 ]
-WHITENOISE_USE_FINDERS = True  # served from where they lie; collectstatic is for those who put a web server in front
+WHITENOISE_USE_FINDERS = STATIC_ROOT is None
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
