@@ -7,8 +7,9 @@ Kubernetes the same rules are served as webhooks. A rule reads the cluster only 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from cluster.errors import FieldError, Forbidden, Invalid
 from cluster.kinds import Kind
@@ -37,6 +38,15 @@ class Rules(Protocol):
 
     def validate(self, request: Request) -> list[FieldError]:
         """Every fault, all at once; an empty list lets the object in. May raise Forbidden for what no change would mend."""
+        ...
+
+
+@runtime_checkable
+class Advising(Protocol):
+    """Rules that have something to say of what they let in, too."""
+
+    def advise(self, request: Request) -> Iterable[str]:
+        """Sentences about an object without faults; they change nothing."""
         ...
 
 
@@ -78,18 +88,28 @@ class Admission:
         for rule in self._rules.get(request.kind, ()):
             rule.default(request)
 
-    def admit(self, request: Request) -> Obj:
-        """The object as it may be stored. Raises Invalid with all faults, or Forbidden."""
-        rules = self._rules.get(request.kind, ())
-        for rule in rules:
+    def default(self, request: Request) -> None:
+        """Fill in what the rules give on this operation: on create all of them, on update those that say so."""
+        for rule in self._rules.get(request.kind, ()):
             if request.operation == "CREATE" or (request.operation == "UPDATE" and getattr(rule, "defaults_updates", False)):
                 rule.default(request)
-        faults = [fault for rule in rules for fault in rule.validate(request)]
-        if faults:
+
+    def faults(self, request: Request) -> list[FieldError]:
+        """All faults of all rules. Raises Forbidden."""
+        return [fault for rule in self._rules.get(request.kind, ()) for fault in rule.validate(request)]
+
+    def admit(self, request: Request) -> Obj:
+        """The object as it may be stored. Raises Invalid with all faults, or Forbidden."""
+        self.default(request)
+        if faults := self.faults(request):
             raise Invalid.of(request.kind.kind, request.obj.get("metadata", {}).get("name", ""), faults)
         return request.obj
+
+    def advice(self, request: Request) -> list[str]:
+        """What the author of an object that is let in had better know, a sentence each."""
+        return [said for rule in self._rules.get(request.kind, ()) if isinstance(rule, Advising) for said in rule.advise(request)]
 
 
 admission = Admission()
 
-__all__ = ["Admission", "Forbidden", "Operation", "PlainRules", "Request", "Rules", "admission"]
+__all__ = ["Admission", "Advising", "Forbidden", "Operation", "PlainRules", "Request", "Rules", "admission"]
