@@ -128,6 +128,10 @@ class Pod(Projected):
     reason = models.CharField(max_length=128, blank=True)
     message = models.TextField(blank=True)
     restarts = models.PositiveIntegerField(default=0)
+    restarted_at = models.DateTimeField(null=True)
+    containers = models.PositiveIntegerField(default=0)
+    ready = models.PositiveIntegerField(default=0, help_text="containers that are ready")
+    word = models.CharField(max_length=80, blank=True, help_text="its state as kubectl says it: the phase, or what says more")
 
     class Meta:
         ordering: ClassVar = ["task", "index"]

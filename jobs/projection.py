@@ -16,6 +16,7 @@ from django.db.models import Count
 from cluster import objects
 from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.models import Node
+from cluster.pod_state import PodState
 from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
 from jobs import held, history, keys, troubles
@@ -120,6 +121,7 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
     scheduled = objects.condition(obj, "PodScheduled") or {}
     placed = scheduled.get("status") == "True"
     waiting = _trouble(status) or (container.get("state") or {}).get("waiting") or {}
+    state = PodState.of(obj)
     telling = (status, _when("True", objects.condition(obj, "DisruptionTarget")), ended, waiting, _when("False", scheduled))
     return Pod(
         **common(obj, deleted),
@@ -140,7 +142,11 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
         exit_code=ended.get("exitCode"),
         reason=next((str(said["reason"]) for said in telling if said.get("reason")), "")[:128],
         message=next((str(said["message"]) for said in telling if said.get("message")), ""),
-        restarts=sum(int(c.get("restartCount") or 0) for c in status.get("containerStatuses") or ()),
+        restarts=state.restarts,
+        restarted_at=instant(state.restarted_at),
+        containers=state.containers,
+        ready=state.ready,
+        word=state.word[:80],
     )
 
 

@@ -22,11 +22,12 @@ from django.urls import path  # noqa: E402
 
 from cluster import runtime  # noqa: E402
 from cluster.errors import ApiError  # noqa: E402
-from portal import kubernetes, services  # noqa: E402
+from portal import kubernetes, production, services  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
 from portal.live.publisher import publisher  # noqa: E402
+from portal.live.sessions import authorization  # noqa: E402
 
 
 async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
@@ -34,6 +35,9 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            if refused := production.refusal():
+                await send({"type": "lifespan.startup.failed", "message": refused})
+                return
             if settings.BASALT_CLUSTER == "kubernetes":
                 try:
                     runtime.use(services.checked())
@@ -58,6 +62,14 @@ async def _http(scope: Any, receive: Any, send: Any) -> None:
     await serve(scope, receive, send)
 
 
-_sockets = AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter([path("ws/live/", LiveConsumer.as_asgi())])))
+_programs = URLRouter([path("ws/live/", LiveConsumer.as_asgi())])
+_browsers = AllowedHostsOriginValidator(SessionMiddlewareStack(_programs))
+
+
+async def _sockets(scope: Any, receive: Any, send: Any) -> None:
+    """A handshake with a token comes from a program, and no cookie counts: there is no page whose origin must be ours."""
+    serve = _programs if authorization(scope) else _browsers
+    await serve(scope, receive, send)
+
 
 application = ProtocolTypeRouter({"http": _http, "websocket": _sockets, "lifespan": _lifespan})

@@ -222,7 +222,8 @@ class JobDetail:
 
 POD_FIELDS = (
     "uid", "namespace", "name", "job_uid", "task", "index", "job_version", "phase", "node", "gpus", "scheduled_at", "started_at",
-    "finished_at", "exit_code", "reason", "message", "restarts", "created_at", "deleted_at",
+    "finished_at", "exit_code", "reason", "message", "restarts", "restarted_at", "containers", "ready", "word", "created_at",
+    "deleted_at",
 )  # fmt: skip
 EVENT_LIMIT = 200
 

@@ -9,13 +9,13 @@ import orjson
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from portal.live.hub import hub
-from portal.live.sessions import user_of
+from portal.live.sessions import who
 from portal.live.topics import LONGEST, is_name
 
 SIGNED_OUT = 4401
 WRONG = 4400
 CHECK = 15.0
-"""Seconds between two looks at whether the session still holds."""
+"""Seconds between two looks at whether the session or token still holds."""
 QUEUE = 32
 """Messages that wait for a slow browser before it is dropped to snapshots."""
 TOPICS = 16
@@ -36,10 +36,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
         self._mistakes = 0
         await self.accept()
-        session = self.scope.get("session")
-        self._session = session.session_key if session else None
+        self._who = who(self.scope)
         self._hub = hub()
-        self.user = await self._hub.run(lambda: user_of(self._session))
+        self.user = await self._hub.run(self._who)
         if self.user is None:
             await self.close(SIGNED_OUT)
             return
@@ -114,7 +113,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _watch_session(self) -> None:
         while True:
             await asyncio.sleep(CHECK)
-            user = await self._hub.run(lambda: user_of(self._session))
+            user = await self._hub.run(self._who)
             if user is None:
                 await self.close(SIGNED_OUT)
                 return

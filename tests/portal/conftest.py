@@ -83,8 +83,10 @@ async def open_page(transactional_db) -> AsyncIterator[Callable[..., Any]]:
     publisher.attach(asyncio.get_running_loop())
     pages: list[Page] = []
 
-    async def open_it(user: Any = None, origin: str = "http://localhost") -> Page:
-        headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+    async def open_it(user: Any = None, origin: str = "http://localhost", token: str = "") -> Page:
+        """A page of a user; or, with a token, a program, which says no origin."""
+        headers = [(b"host", b"localhost")]
+        headers.append((b"authorization", f"Token {token}".encode()) if token else (b"origin", origin.encode()))
         if user is not None:
             headers.append((b"cookie", await _session(user)))
         page = Page(headers)

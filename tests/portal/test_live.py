@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from channels.db import database_sync_to_async
 from django.contrib.sessions.models import Session
+from knox.models import AuthToken
 
 from cluster.projection import Batch, notify, project_events, project_nodes
 from jobs.models import Job
@@ -180,6 +181,31 @@ async def test_a_session_that_ends_closes_its_pages(open_page, ada, monkeypatch)
     page, _ = await subscribed(open_page, ada, "jobs", uids=[])
     await database_sync_to_async(Session.objects.all().delete)()
     assert (await page.receive_output(3))["code"] == consumer.SIGNED_OUT
+
+
+async def test_a_program_comes_with_its_token(open_page, ada):
+    await jobs(make.job())
+    token = (await database_sync_to_async(AuthToken.objects.create)(ada))[1]
+    program = await open_page(token=token)
+    assert await program.connect()
+    await program.ask(topic="jobs", uids=["uid-train"])
+    assert [row["name"] for row in (await program.hear())["changed"]] == ["train"]
+
+
+async def test_a_token_that_is_taken_back_closes_its_sockets(open_page, ada, monkeypatch):
+    monkeypatch.setattr(consumer, "CHECK", 0.1)
+    token = (await database_sync_to_async(AuthToken.objects.create)(ada))[1]
+    program = await open_page(token=token)
+    assert await program.connect()
+    await database_sync_to_async(AuthToken.objects.all().delete)()
+    assert (await program.receive_output(3))["code"] == consumer.SIGNED_OUT
+
+
+@pytest.mark.parametrize("token", ["bslt_nonsense", "x"])
+async def test_a_token_that_is_none_is_refused_even_beside_a_session(open_page, ada, token):
+    program = await open_page(ada, token=token)
+    await program.connect()
+    assert (await program.receive_output(3))["code"] == consumer.SIGNED_OUT
 
 
 async def test_nonsense_is_answered_with_what_would_be_right(open_page, ada):

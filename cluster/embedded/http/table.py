@@ -12,6 +12,7 @@ from cluster.columns import COLUMNS, Column
 from cluster.errors import BadRequest
 from cluster.kinds import EVENT, NODE, POD, Kind
 from cluster.objects import parse_time
+from cluster.pod_state import PodState
 from cluster.port import Obj
 
 Cell = Callable[[Obj, float], Any]
@@ -90,52 +91,18 @@ def _since(text: Any, now: float) -> str:
 
 
 def _ready(pod: Obj, _: float) -> str:
-    states = (pod.get("status") or {}).get("containerStatuses") or ()
-    return f"{sum(bool(state.get('ready')) for state in states)}/{len((pod.get('spec') or {}).get('containers') or ())}"
+    state = PodState.of(pod)
+    return f"{state.ready}/{state.containers}"
 
 
-def _restarts(pod: Obj, _: float) -> str:
-    return str(sum(int(state.get("restartCount") or 0) for state in (pod.get("status") or {}).get("containerStatuses") or ()))
+def _restarts(pod: Obj, now: float) -> str:
+    state = PodState.of(pod)
+    ago = f" ({_since(state.restarted_at, now)} ago)" if state.restarts and state.restarted_at else ""
+    return f"{state.restarts}{ago}"
 
 
 def _pod_status(pod: Obj, _: float) -> str:
-    """The phase, or what says more: why a container waits or ended, how far the init containers are, or that it ends."""
-    status = pod.get("status") or {}
-    if pod["metadata"].get("deletionTimestamp"):
-        return "Terminating"
-    said = status.get("reason") or status.get("phase") or "Pending"
-    starting = _init_status(pod, status.get("initContainerStatuses") or ())
-    if starting and said not in ("Succeeded", "Failed"):
-        return starting
-    for state in status.get("containerStatuses") or ():
-        if reason := _why(state.get("state") or {}):
-            return reason
-    return str(said)
-
-
-def _init_status(pod: Obj, states: Sequence[Obj]) -> str:
-    for done, each in enumerate(states):
-        state = each.get("state") or {}
-        ended = state.get("terminated")
-        if (ended and not ended.get("exitCode")) or (
-            "running" in state and _is_sidecar(pod, each.get("name")) and each.get("started")
-        ):
-            continue
-        reason = _why(state)
-        return f"Init:{reason}" if reason and reason != "PodInitializing" else f"Init:{done}/{len(states)}"
-    return ""
-
-
-def _is_sidecar(pod: Obj, name: Any) -> bool:
-    specs = (pod.get("spec") or {}).get("initContainers") or ()
-    return any(spec.get("name") == name and spec.get("restartPolicy") == "Always" for spec in specs)
-
-
-def _why(state: Obj) -> str:
-    waits, ended = state.get("waiting") or {}, state.get("terminated") or {}
-    if ended:
-        return str(ended.get("reason") or f"ExitCode:{ended.get('exitCode', 0)}")
-    return str(waits.get("reason") or "")
+    return PodState.of(pod).word
 
 
 def _node_status(node: Obj, _: float) -> str:
