@@ -27,15 +27,16 @@ class NearReader:
         return self._copy.synced
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the copy up to date until told to stop."""
-        self._copy.start(notify=self._changed.set)
+        """Keep a copy up to date until told to stop; a run after a failure begins with a new one."""
+        self._copy = copy = Informer(self._cluster, COPIED, {})
+        copy.start(notify=self._changed.set)
         try:
             while not stop.is_set():
                 self._changed.wait(PUMP_SECONDS)
                 self._changed.clear()
-                self._copy.pump()
+                copy.pump()
         finally:
-            self._copy.stop()
+            copy.stop()
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """The object. Raises NotFound."""
