@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASURES = ("scheduler", "sharing", "openb", "gangs", "start", "joblist", "jobs", "gpus", "kubernetes")
+MEASURES = ("scheduler", "sharing", "openb", "gangs", "start", "joblist", "jobs", "gpus", "kubernetes", "kubernetes_jobs")
 
 
 def main(names: list[str]) -> int:
