@@ -120,7 +120,10 @@ def _of_pods(kind: Kind, wanted: Wanted) -> Obj:
     if not wanted.conditions:
         return {"objectSelector": {"matchLabels": {CHOICE: "review"}}}
     names = ", ".join(map(json.dumps, wanted.schedulers))
-    ours = {"name": "of-our-schedulers", "expression": f"has(object.spec.schedulerName) && object.spec.schedulerName in [{names}]"}
+    ours = {
+        "name": "of-our-schedulers",
+        "expression": f"has(object.spec.schedulerName) && object.spec.schedulerName in [{names}]",
+    }
     if kind == MUTATING:
         notes = "object.metadata.annotations"
         gated = f'has({notes}) && "{QUEUE_GATE}" in {notes} && {notes}["{QUEUE_GATE}"] == "true"'
