@@ -48,6 +48,8 @@ TRIGGERED_BY = "basalt.dev/triggered-by"
 
 OWNER = "basalt.dev/owner"
 """On jobs: the user who submitted it. Set by the portal, never taken from a manifest."""
+CLONED_FROM = "basalt.dev/cloned-from"
+"""On jobs: uid of the job that it is a copy of, as its author says."""
 
 PLUGIN = "plugin-"
 """In a job's `status.controlledResources`: before the name of each plugin that has prepared the job, as Volcano writes it."""

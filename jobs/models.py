@@ -7,11 +7,16 @@ from typing import ClassVar
 from django.db import models
 
 from cluster.models import Projected
+from jobs.bulk.models import BulkItem, BulkOperation
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.cron.models import CronJob
 from jobs.flows.models import JobFlow, JobTemplate
+from jobs.saved.models import ListColumns, SavedView
 
-__all__ = ["CronJob", "Job", "JobFlow", "JobTemplate", "PhaseChange", "Pod", "PodGroup", "Task"]
+__all__ = [
+    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "PhaseChange", "Pod",
+    "PodGroup", "SavedView", "Task",
+]  # fmt: skip
 
 
 class Job(Projected):
@@ -50,6 +55,10 @@ class Job(Projected):
     trouble = models.JSONField(null=True, help_text="what most pods in trouble wait for: reason, pods, pod (one of them)")
     manifest = models.JSONField(default=dict, help_text="the whole object, without managed fields")
     made_by = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the flow or cron job that made it")
+    cloned_from = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the job that it is a copy of")
+    defaulted = models.JSONField(
+        null=True, help_text="pointers of what admission filled in; null where nobody saw what was written"
+    )
 
     class Meta:
         ordering: ClassVar = ["-created_at", "uid"]
@@ -59,18 +68,79 @@ class Job(Projected):
             *(
                 models.Index(fields=[*fields, "uid"], name=name, condition=models.Q(deleted_at=None))
                 for name, fields in {
-                    "job_by_age": ["-created_at"],
                     "job_by_phase": ["phase", "-created_at"],
                     "job_by_queue": ["queue", "-created_at"],
                     "job_by_owner": ["owner", "-created_at"],
                     "job_by_name": ["name"],
                     "job_by_gpus": ["-gpus"],
+                    "job_by_pods": ["-replicas"],
+                    "job_by_since": ["-phase_since"],
+                    "job_by_end": ["-finished_at"],
                 }.items()
+            ),
+            # With what a text is searched in, so that a word that few jobs have is found without reading the wide rows.
+            models.Index(
+                fields=["-created_at", "uid", "name", "owner", "queue", "namespace"],
+                name="job_by_age",
+                condition=models.Q(deleted_at=None),
+            ),
+            # All that facets and groups count by, so that counting reads this alone and never the wide rows.
+            models.Index(
+                fields=[
+                    "phase",
+                    "group_phase",
+                    "verdict_stage",
+                    "queue",
+                    "namespace",
+                    "gpu_model",
+                    "owner",
+                    "name",
+                    "replicas",
+                    "running",
+                    "succeeded",
+                    "gpus",
+                ],  # fmt: skip
+                name="job_counts",
+                condition=models.Q(deleted_at=None),
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class JobLabel(models.Model):
+    """One label of a job, so that lists are filtered by labels without reading every row."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=317)
+    value = models.CharField(max_length=63, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["job", "key"], name="job_label_key")]
+        indexes: ClassVar = [models.Index(fields=["key", "value", "job"], name="job_by_label")]
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+
+class Hold(models.Model):
+    """A stretch of time in which one cause kept a job waiting; `verdict` is the last one of it, `until` null while it lasts."""
+
+    job_uid = models.CharField(max_length=36)
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    stage = models.CharField(max_length=24)
+    code = models.CharField(max_length=64)
+    verdict = models.JSONField()
+    changes = models.PositiveIntegerField(default=1, help_text="how often its numbers changed")
+
+    class Meta:
+        ordering: ClassVar = ["since", "id"]
+        indexes: ClassVar = [models.Index(fields=["job_uid", "since"], name="hold_by_job")]
+
+    def __str__(self) -> str:
+        return f"{self.job_uid} {self.code}"
 
 
 class Task(models.Model):

@@ -22,10 +22,10 @@ from cluster.projection import Batch, Change, Projection, apply, common, differs
 from jobs import held, history, keys, troubles
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.disclosure import as_read
-from jobs.models import Job, Pod, PodGroup, Task
+from jobs.models import Job, JobLabel, Pod, PodGroup, Task
 from queues.projection import count_groups
 
-OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model", "trouble")
+OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model", "trouble", "defaulted")
 """Columns of a job's row that do not come from the Job object alone."""
 
 
@@ -62,6 +62,7 @@ def job(obj: Obj, deleted: bool = False) -> Job:
         labels=dict(objects.labels(obj)),
         manifest=as_read(obj),
         made_by=(objects.owner(obj) or {}).get("uid", ""),
+        cloned_from=objects.annotations(obj).get(keys.CLONED_FROM, "")[:36],
     )
 
 
@@ -193,12 +194,24 @@ def project_jobs(batch: Batch) -> None:
             unique_fields=["job", "name"],
             update_fields=["position", "replicas", "min_available", "requests"],
         )
+        _label(changes)
         _keep_first_start(changes)
         new = {change.after.uid for change in changes if change.before is None}
         _count_pods(new)
         troubles.renew(new)
         renew({change.after.uid for change in changes})
         notify("jobs", (change.after.uid for change in changes))
+
+
+def _label(changes: Collection[Change[Job]]) -> None:
+    """The labels of jobs that are new or whose labels changed, as rows of their own."""
+    moved = [change for change in changes if (change.before.labels if change.before else {}) != change.after.labels]
+    JobLabel.objects.filter(job__in=[change.after.uid for change in moved if change.before]).delete()
+    JobLabel.objects.bulk_create(
+        [JobLabel(job=change.after, key=key, value=value) for change in moved for key, value in change.after.labels.items()],
+        batch_size=500,
+        ignore_conflicts=True,
+    )
 
 
 def _keep_first_start(changes: Collection[Change[Job]]) -> None:

@@ -170,7 +170,7 @@ class Facets:
 def facets(jobs: QuerySet[Job], asked: Filter) -> Facets:
     """Count every facet in two statements: the owners, and all other dimensions at once, whose groups are summed here."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in DIMENSIONS}
-    owners = asked.narrow(jobs, without="owner").order_by().values_list("owner").annotate(jobs=Count("uid"))
+    owners = asked.narrow(jobs, without="owner").order_by().values_list("owner").annotate(jobs=Count("*"))
     counts["owner"].update(dict(owners))
     chosen = [(at, frozenset(getattr(asked, name))) for at, name in enumerate(_CUBE) if getattr(asked, name)]
     tallies = [counts[name] for name in _CUBE]
@@ -195,7 +195,7 @@ def _cube(jobs: QuerySet[Job], asked: Filter) -> QuerySet[Job, tuple[Any, ...]]:
     if asked.owner:
         found = found.filter(owner__in=asked.owner)
     columns = [COLUMNS[name] for name in _CUBE[1:]]
-    return found.order_by().values_list("phase", "group_phase", *columns).annotate(jobs=Count("uid"))
+    return found.order_by().values_list("phase", "group_phase", *columns).annotate(jobs=Count("*"))
 
 
 def listed(jobs: QuerySet[Job], asked: Filter) -> list[Job]:
