@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import django_filters as filters
@@ -11,11 +12,13 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster import machines
+from cluster import machines, workloads
 from cluster.kinds import EVENT, NODE
 from cluster.models import Event, Node
+from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.views import ObjectViewSet, route
 from cluster.rows import event_row, node_row
+from cluster.workloads import Usage
 
 
 class NodeFilter(filters.FilterSet):  # type: ignore[misc]
@@ -26,6 +29,7 @@ class NodeFilter(filters.FilterSet):  # type: ignore[misc]
     gpu_model = filters.CharFilter()
     rack = filters.CharFilter()
     name = filters.CharFilter(lookup_expr="icontains")
+    labelSelector = LabelSelectorFilter()
 
     class Meta:
         model = Node
@@ -34,6 +38,8 @@ class NodeFilter(filters.FilterSet):  # type: ignore[misc]
 
 class NodeRow(serializers.ModelSerializer[Node]):
     """A machine in a list."""
+
+    used = serializers.DictField(help_text="what its pods ask together, in smallest units; `pods` and `gpus` are their numbers")
 
     class Meta:
         model = Node
@@ -52,13 +58,21 @@ class NodeViewSet(ObjectViewSet):
     rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view", "act": "nodes.change"}
 
     def row(self, obj: Node) -> dict[str, Any]:
-        return node_row(obj)
+        return self.rows([obj])[0]
+
+    def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
+        usage = workloads.current().usage([node.name for node in page])
+        return [node_row(node) | {"used": _used(usage.get(node.name, Usage()))} for node in page]
 
     @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
     def act(self, request: Request, name: str, action: str) -> Response:
         """Cordon or uncordon; lose or recover, where the machines are simulated."""
         machines.act(name, action)
         return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
+
+
+def _used(usage: Usage) -> dict[str, int]:
+    return {**usage.requests, "pods": usage.pods, "gpus": usage.gpus}
 
 
 class EventFilter(filters.FilterSet):  # type: ignore[misc]

@@ -31,6 +31,8 @@ from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, t
 
 Body = dict[str, Any]
 FIRST_PODS = 200
+MORE = ("unknown", "labels")
+"""What programs are told of a job besides what the pages' rows have."""
 
 
 class JobRow(serializers.ModelSerializer[Job]):
@@ -41,7 +43,7 @@ class JobRow(serializers.ModelSerializer[Job]):
 
     class Meta:
         model = Job
-        fields = (*JOB_FIELDS, "mark", "why")
+        fields = (*JOB_FIELDS, *MORE, "mark", "why")
 
 
 class JobFull(JobRow):
@@ -78,12 +80,12 @@ class JobViewSet(ObjectViewSet):
     queryset = Job.objects.all()
     serializer_class = JobRow
     filterset_class = filters.JobFilter
-    columns = JOB_FIELDS
+    columns = (*JOB_FIELDS, *MORE)
     ordering_fields = ("created_at", "name", "namespace", "queue", "owner", "phase", "phase_since", "gpus", "replicas")
     rights: ClassVar = {"list": "jobs.view", "retrieve": "jobs.view", "create": "jobs.submit"}
 
     def row(self, obj: Job) -> Body:
-        return job_row(obj)
+        return job_row(obj) | {name: getattr(obj, name) for name in MORE}
 
     def manifest(self, obj: Job) -> Body:
         """As projected: a job that the cluster has forgotten keeps its manifest."""

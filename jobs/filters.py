@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import django_filters as filters
 
+from cluster.rest.labels import LabelSelectorFilter
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, Pod, PodGroup
 
@@ -17,6 +18,8 @@ class JobFilter(filters.FilterSet):
     phase = filters.MultipleChoiceFilter(choices=JobPhase.choices)
     name = filters.CharFilter(lookup_expr="icontains")
     stage = filters.CharFilter(field_name="verdict_stage")
+    scheduler = filters.CharFilter(field_name="manifest__spec__schedulerName")
+    labelSelector = LabelSelectorFilter()
 
     class Meta:
         model = Job

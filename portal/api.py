@@ -30,6 +30,7 @@ from jobs.api import urlpatterns as jobs_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
+from portal.about import About
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
 from queues.api import urlpatterns as queues_urls
@@ -155,6 +156,7 @@ v1 = [
     *route("auth/login", Login, "token-login"),
     *route("auth/logout", Logout, "token-logout"),
     *route("auth/logout-all", LogoutAll, "token-logout-all"),
+    *route("about", About, "about"),
     *route("apply", Apply, "apply"),
     *ledger_urls,
     *cluster_urls,

@@ -16,6 +16,7 @@ from cluster import runtime
 from cluster.errors import FieldError, Invalid
 from cluster.kinds import QUEUE
 from cluster.rest.idempotency import once
+from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
@@ -33,6 +34,7 @@ class QueueFilter(filters.FilterSet):
     parent = filters.CharFilter()
     state = filters.MultipleChoiceFilter(choices=QueueState.choices)
     name = filters.CharFilter(lookup_expr="icontains")
+    labelSelector = LabelSelectorFilter()
 
     class Meta:
         model = Queue

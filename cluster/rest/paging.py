@@ -89,6 +89,7 @@ class KeysetPagination(BasePagination):
             parameter("cursor", {"type": "string"}, "Where the page begins, as `next` of the page before says."),
             parameter("limit", {"type": "integer", "minimum": 1, "maximum": self.max_limit, "default": 50}, "Rows a page."),
             parameter("ordering", {"type": "string", "enum": names, "default": view.ordering}, "`-` before it reverses."),
+            parameter("include", {"type": "string", "enum": ["manifest"]}, "`manifest`: each row carries its object."),
         ]
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:

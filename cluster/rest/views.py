@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
@@ -24,7 +25,7 @@ from cluster.kinds import Kind
 from cluster.port import Obj
 from cluster.rest.paging import KeysetPagination
 
-PAGING = frozenset({"cursor", "limit", "ordering"})
+PAGING = frozenset({"cursor", "limit", "ordering", "include"})
 
 
 class Allowed(BasePermission):
@@ -82,6 +83,10 @@ class ObjectViewSet(GenericViewSet[Any]):
         """What is shown of one alone."""
         return self.row(obj) | {"manifest": self.manifest(obj)}
 
+    def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
+        """The rows of one page; who has figures that are counted for many at once does that here."""
+        return [self.row(obj) for obj in page]
+
     def manifest(self, obj: Any) -> Obj | None:
         """The object itself, None when the cluster has it no more."""
         try:
@@ -95,8 +100,12 @@ class ObjectViewSet(GenericViewSet[Any]):
 
     def list(self, request: Request) -> Response:
         found = self.filter_queryset(self.get_queryset().filter(deleted_at=None))
-        page: Any = self.paginate_queryset(found.only(*self.columns) if self.columns else found)
-        return self.get_paginated_response([self.row(obj) for obj in page])
+        whole = includes_manifest(request)
+        page: Any = self.paginate_queryset(found.only(*self.columns) if self.columns and not whole else found)
+        rows = self.rows(page)
+        if whole:
+            rows = [row | {"manifest": self.manifest(obj)} for row, obj in zip(rows, page)]
+        return self.get_paginated_response(rows)
 
     def retrieve(self, request: Request, **where: str) -> Response:
         return Response(self.full(self.find(**where)))
@@ -113,6 +122,14 @@ class ObjectViewSet(GenericViewSet[Any]):
         """Raises PermissionDenied when the policy says no."""
         if not policy().may(self.request.user, right, obj):
             raise PermissionDenied(f"You may not do this to {obj}." if obj else "You may not do this.")
+
+
+def includes_manifest(request: Request) -> bool:
+    """Whether a list's rows carry their objects (`?include=manifest`). Raises BadRequest for anything else under that name."""
+    value = request.query_params.get("include", "")
+    if value not in ("", "manifest"):
+        raise BadRequest(f"include is manifest or absent, not {value!r}", [FieldError("?include", "must be manifest", "invalid")])
+    return value == "manifest"
 
 
 def is_dry_run(request: Request) -> bool:

@@ -35,7 +35,7 @@ TABLE = {
         GET:api:jobtemplate-by-uid GET:api:cronjobs GET:api:cronjob GET:api:cronjob-by-uid
         POST:api:jobflows POST:api:jobtemplates POST:api:cronjobs
         jobs:flows jobs:flow jobs:templates jobs:template jobs:crons jobs:cron
-        GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
+        GET:api:about GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
     ("owner", "staff"): """
         POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action DELETE:api:pod DELETE:api:pod-by-uid
         PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
