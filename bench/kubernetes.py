@@ -25,7 +25,7 @@ from cluster.embedded.machines import make_node
 from cluster.kinds import NODE, POD, POD_GROUP, QUEUE
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.port import Obj, Outcome, Victim
-from tests.kubernetes.server import TOKEN, ApiServer, binary
+from testbed.server import TOKEN, ApiServer, binary
 
 ROOT = Path(__file__).parents[1]
 POLL = 0.1

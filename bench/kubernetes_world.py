@@ -30,7 +30,7 @@ from cluster.errors import ApiError
 from cluster.kinds import JOB, NODE, POD
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.port import Obj, Outcome, Victim
-from tests.kubernetes.server import TOKEN, ApiServer, binary, free_port
+from testbed.server import TOKEN, ApiServer, binary, free_port
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("scheduler", "controller")

@@ -9,10 +9,10 @@ from cluster.errors import NotFound
 from cluster.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, NODE, POD, POD_GROUP, SECRET, SERVICE
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.objects import name, namespace
-from tests.kubernetes.collector import Collector
-from tests.kubernetes.kubelet import FakeKubelet
-from tests.kubernetes.server import TOKEN, ApiServer, binary
-from tests.kubernetes.stack import Stack, eventually
+from testbed.collector import Collector
+from testbed.kubelet import FakeKubelet
+from testbed.server import TOKEN, ApiServer, binary
+from testbed.stack import Stack, eventually
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 from cluster.kubernetes import KubernetesCluster
 from cluster.kubernetes.transport import Transport
-from tests.kubernetes.server import TOKEN, ApiServer
+from testbed.server import TOKEN, ApiServer
 
 
 @dataclass

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from cluster.kinds import JOB, KINDS, POD_GROUP
 from portal.crds.definitions import DEFINED, definition
 from portal.crds.install import manifests
-from tests.kubernetes.server import ApiServer
+from testbed.server import ApiServer
 
 DEPLOY = Path(__file__).parents[2] / "deploy" / "crds"
 OWN = {defined.name for defined in DEFINED}

@@ -17,10 +17,10 @@ from cluster.kinds import JOB, NODE, POD, POD_GROUP
 from cluster.kubernetes import KubernetesCluster, watch
 from jobs.controller import ControllerManager
 from scheduler.loop import SchedulerLoop
+from testbed.kubelet import FakeKubelet
+from testbed.server import ApiServer
+from testbed.stack import Stack, eventually
 from tests.kubernetes.faulty import Fault, Faulty, faulty
-from tests.kubernetes.kubelet import FakeKubelet
-from tests.kubernetes.server import ApiServer
-from tests.kubernetes.stack import Stack, eventually
 
 pytestmark = pytest.mark.services
 

@@ -11,9 +11,9 @@ import yaml
 
 from cluster.kinds import CONFIG_MAP, EVENT, JOB, NETWORK_POLICY, POD, POD_GROUP, SERVICE
 from cluster.kubernetes import KubernetesCluster
-from tests.kubernetes.kubelet import FakeKubelet
-from tests.kubernetes.server import ApiServer
-from tests.kubernetes.stack import Stack, eventually
+from testbed.kubelet import FakeKubelet
+from testbed.server import ApiServer
+from testbed.stack import Stack, eventually
 
 pytestmark = pytest.mark.services
 

@@ -13,9 +13,9 @@ from cluster.errors import NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, LEASE, POD, POD_GROUP
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.leadership import Election
-from tests.kubernetes.kubelet import FakeKubelet
-from tests.kubernetes.server import TOKEN, ApiServer
-from tests.kubernetes.stack import Stack, eventually
+from testbed.kubelet import FakeKubelet
+from testbed.server import TOKEN, ApiServer
+from testbed.stack import Stack, eventually
 
 pytestmark = pytest.mark.services
 TAKES_OVER = 15.0

@@ -12,9 +12,9 @@ from django.core.management import call_command
 from cluster.errors import AlreadyExists, ApiError, BadRequest, NotFound
 from cluster.kinds import CONFIG_MAP, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
 from cluster.kubernetes import KubernetesCluster, connect
+from testbed.collector import Collector
+from testbed.server import TOKEN, ApiServer
 from tests.cluster.port_suite import NS, PortSuite
-from tests.kubernetes.collector import Collector
-from tests.kubernetes.server import TOKEN, ApiServer
 
 pytestmark = pytest.mark.services
 

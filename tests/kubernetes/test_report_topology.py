@@ -11,7 +11,7 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from cluster.topology import parse_topology
-from tests.kubernetes.server import ApiServer
+from testbed.server import ApiServer
 
 ROOT = Path(__file__).parents[2]
 TABLE = "        GPU0    GPU1    CPU Affinity\nGPU0     X      NV4     0-7\nGPU1    NV4      X      0-7\n"
