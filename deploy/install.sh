@@ -17,7 +17,8 @@ prefix=$(cd "$1" && pwd)
 case "$prefix/" in "$source"/*) fail "$prefix is inside the sources" ;; esac
 
 python=${PYTHON:-python3}
-"$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' || fail "needs Python 3.11 or newer with its venv module"
+"$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' ||
+  fail "needs Python 3.11 or newer with its venv module"
 node -e 'process.exit(+(parseInt(process.versions.node) < 20))' || fail "needs Node.js 20 or newer"
 
 scratch=$(mktemp -d)
@@ -28,7 +29,8 @@ unset BASALT_PRODUCTION BASALT_CLUSTER DATABASE_URL REDIS_URL DJANGO_SETTINGS_MO
 
 cd "$source"
 tar -cf - --exclude=__pycache__ --exclude='*.mo' \
-  cluster jobs portal queues scheduler locale static templates deploy/crds deploy/volcano-scheduler.conf manage.py requirements.txt |
+  cluster jobs portal queues scheduler locale static templates \
+  deploy/crds deploy/volcano-scheduler.conf manage.py requirements.txt |
   tar -xf - -C "$prefix" --no-same-owner
 cp package.json package-lock.json .npmrc "$scratch"
 
@@ -47,7 +49,9 @@ mkdir staticfiles
 .venv/bin/python manage.py collectstatic --no-input --verbosity 0
 rm node_modules
 
-# Nobody can write byte code later, so it is written now.
-.venv/bin/python -m compileall -q -j 0 . || true
-.venv/bin/python manage.py check --verbosity 0
+.venv/bin/python manage.py check >"$scratch/check" 2>&1 ||
+  { cat "$scratch/check" >&2; fail "what was installed does not hold together"; }
+.venv/bin/python -m pip uninstall --quiet --yes setuptools pip
+# Nobody can write byte code later, so it is written now. A few packages carry templates of Python that are no Python yet.
+.venv/bin/python -m compileall -q . >/dev/null || true
 chmod -R a+rX,go-w .

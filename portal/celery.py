@@ -14,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 import django
 from celery import Celery
+from celery.schedules import crontab
 from celery.signals import worker_shutting_down
 from django.apps import apps
 
@@ -25,13 +26,17 @@ from django.conf import settings
 from cluster.clock import SystemClock
 from jobs.controller.crew import Dispatcher, Worker
 from jobs.controller.shared import SharedQueue
-from portal import services
+from portal import services, tidying
 
 if not settings.REDIS_URL:
     raise SystemExit("Workers need Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
 
 app = Celery("basalt")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+# By the clock and not by an interval: a beat that begins anew, with nothing remembered, is not a day late.
+app.conf.beat_schedule = {
+    "tidy": {"task": "basalt.tidy", "schedule": crontab(hour=3, minute=0), "options": {"expires": 6 * 3600}}
+}
 
 BELL_SECONDS = 60
 """A bell that nobody heard for so long is forgotten: the dispatcher rings again."""
@@ -50,6 +55,12 @@ def work() -> int:
     while not _stopping.is_set() and time.monotonic() < end and worker.work_one():
         worked += 1
     return worked
+
+
+@app.task(name="basalt.tidy", ignore_result=True)
+def tidy() -> None:
+    """Delete what the database keeps without need; beat asks for it once a day."""
+    tidying.tidy(heard=_stopping.is_set)
 
 
 def dispatcher(cluster: object = None) -> Dispatcher:

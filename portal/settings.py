@@ -14,6 +14,7 @@ BASALT_POD_PIDS         most processes of a container (default: 1024; runtime pr
 BASALT_LOG_MB           most megabytes that are kept of one attempt of a container (default: 50)
 BASALT_LOGS_KEEP_DAYS   days for which a pod's logs are kept after its end (default: 14)
 BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (default: 2048)
+BASALT_EVENTS_KEEP_DAYS days for which events of the cluster are kept after they were last seen (default: 90)
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
@@ -263,6 +264,9 @@ CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = 4
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# What goes by the clock and not by a change. It has a queue of its own: a worker serves either or both (-Q basalt,basalt-daily).
+CELERY_TASK_ROUTES = {"basalt.tidy": {"queue": "basalt-daily"}}
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
@@ -375,3 +379,4 @@ BASALT_POD_PIDS = _whole("BASALT_POD_PIDS", 1024)
 BASALT_LOG_MB = _whole("BASALT_LOG_MB", 50)
 BASALT_LOGS_KEEP_DAYS = _whole("BASALT_LOGS_KEEP_DAYS", 14)
 BASALT_LOGS_KEEP_MB = _whole("BASALT_LOGS_KEEP_MB", 2048)
+BASALT_EVENTS_KEEP_DAYS = _whole("BASALT_EVENTS_KEEP_DAYS", 90)

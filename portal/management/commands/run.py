@@ -28,7 +28,7 @@ from cluster.embedded.usage import UsageMeter
 from cluster.errors import ApiError
 from cluster.kinds import NODE
 from cluster.logs import retention
-from portal import parts, processes, samples
+from portal import parts, processes, samples, tidying
 from scheduler import conf
 
 SYNC_SECONDS = 30.0
@@ -78,6 +78,7 @@ class Command(BaseCommand):
             found = parts.assemble(embedded.cluster, embedded.cluster.clock, options["conf"])
             found.runs["kubelet"] = embedded.kubelet.run
             found.runs["claims"] = embedded.claims.run
+            found.runs["tidying"] = tidying.run
             if isinstance(embedded.kubelet, ProcessKubelet):
                 found.runs["logs"] = retention.keeper(embedded.kubelet.logs, processes.log_bounds())
             else:
