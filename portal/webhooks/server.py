@@ -106,6 +106,7 @@ class WebhookServer:
                 return
         config = uvicorn.Config(
             self.application,
+            interface="asgi3",
             loop="asyncio",
             lifespan="off",
             ws="none",
