@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
+from typing import Protocol
 
 from cluster import objects
 from cluster.port import Binding
@@ -20,7 +21,7 @@ from scheduler.framework.statement import Cause
 from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
-from scheduler.status import StatusKeeper, Writes
+from scheduler.status import Writes
 
 EVICTED_BY = "PreemptionByScheduler"
 """The reason of the condition DisruptionTarget, by Kubernetes's word for it."""
@@ -42,7 +43,7 @@ class Cycle:
     """What one cycle decided. Binds and evictions are assumed in the cache until their outcome is known.
 
     `supplies` and `locks`, by pod uid, are written before the bind; `released` are pods (uids) whose queue let them through
-    its gate.
+    its gate. `line` are the jobs in the order of their turns: those that were to get nodes, then those that were to be admitted.
     """
 
     record: CycleRecord
@@ -53,11 +54,20 @@ class Cycle:
     supplies: dict[str, Supply] = field(default_factory=dict)
     released: list[TaskInfo] = field(default_factory=list)
     locks: dict[str, NodeLock] = field(default_factory=dict)
+    line: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
         """Whether anything has to be written."""
         return bool(self.binds or self.evictions or self.released or self.writes.statuses or self.writes.events)
+
+
+class Keeper(Protocol):
+    """Says at the end of a session what is to be written, and gives each job the phase that it has then."""
+
+    def close(self, ssn: Session) -> Writes:
+        """What has to be written after a session's actions, its reservations still in place."""
+        ...
 
 
 @contextmanager
@@ -74,12 +84,19 @@ def _without_collector() -> Iterator[None]:
 
 @_without_collector()
 def run_cycle(
-    cache: SchedulerCache, conf: Configuration, keeper: StatusKeeper, number: int, *, now: float, random: Random
+    cache: SchedulerCache,
+    conf: Configuration,
+    keeper: Keeper,
+    number: int,
+    *,
+    now: float,
+    random: Random,
+    only: Collection[str] | None = None,
 ) -> Cycle:
-    """Run one cycle. On an exception the model is as it was before."""
+    """Run one cycle; with `only` it is a trial in which all other jobs stand still. On an exception the model is as before."""
     begin = perf_counter()
     record = CycleRecord(number, now)
-    ssn = cache.open_session(f"{number:x}-{int(now * 1000):x}", conf, now=now, random=random)
+    ssn = cache.open_session(f"{number:x}-{int(now * 1000):x}", conf, now=now, random=random, only=only)
     try:
         for name in conf.actions:
             start = perf_counter()
@@ -101,7 +118,8 @@ def run_cycle(
     record.evictions = [_eviction(ssn, task, cause) for task, cause in ssn.evictions]
     record.milliseconds = (perf_counter() - begin) * 1000
     supplies = {task.uid: task.supply for task in ssn.binds if task.supply}
-    return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released, ssn.locks)
+    line = list(dict.fromkeys([*ssn.served, *ssn.asked]))
+    return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released, ssn.locks, line)
 
 
 def _take_back(cache: SchedulerCache, ssn: Session) -> None:

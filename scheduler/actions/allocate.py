@@ -55,7 +55,7 @@ class _Allocation:
         found = []
         admits = "enqueue" in self.ssn.conf.actions
         no_nodes = None if len(self.ssn.nodes) else Verdict(Stage.NODE_FIT, Code.NODES_NONE)
-        for job in self.ssn.active():
+        for job in self.ssn.contenders():
             if job.phase == "Pending":
                 if admits:
                     continue
@@ -99,10 +99,12 @@ class _Allocation:
             overused = self.ssn.overused(queue)
             if overused is not None:
                 for job in jobs.drain():
+                    self.ssn.served.append(job.uid)
                     if not self.ssn.job_runs(job):
                         self.ssn.refuse(job, overused)
                 continue
             job = jobs.pop()
+            self.ssn.served.append(job.uid)
             for task in self.gated.pop(job.uid, ()):
                 self.ssn.open_gate(queue, task)
             if self._turn(job, queue) if job.uid in self.tasks else self.planner.turn(job, queue):

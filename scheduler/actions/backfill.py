@@ -26,7 +26,7 @@ class Backfill:
         for statement in list(ssn.statements.values()):
             statement.unpipeline_best_effort()
         waiting: dict[str, list[JobInfo]] = {}
-        for job in ssn.active():
+        for job in ssn.contenders():
             if job.phase != "Pending" and job.pending_best_effort() and ssn.job_valid(job) is None:
                 waiting.setdefault(job.queue, []).append(job)
         queues = ssn.turns(ssn.queues[name] for name in waiting)
@@ -36,6 +36,7 @@ class Backfill:
                 self._serve(ssn, jobs.pop())
 
     def _serve(self, ssn: Session, job: JobInfo) -> None:
+        ssn.served.append(job.uid)
         statement = Statement(ssn)
         tasks = [task for task in job.pending() if task.cls.best_effort and not task.gated]
         for task in sorted(tasks, key=ssn.task_key):

@@ -26,7 +26,7 @@ class Enqueue:
 
     def execute(self, ssn: Session) -> None:
         waiting: defaultdict[str, list[JobInfo]] = defaultdict(list)
-        for job in ssn.active():
+        for job in ssn.contenders():
             if job.phase == "Pending":
                 waiting[job.queue].append(job)
         jobs = {name: Heap(ssn.job_key, members) for name, members in waiting.items()}
@@ -39,6 +39,7 @@ class Enqueue:
             queues.push(queue)
 
     def _consider(self, ssn: Session, job: JobInfo) -> None:
+        ssn.asked.append(job.uid)
         refusal = job.impossible
         asks = job.min_resources is not None or any(task.cls.claims for task in job.tasks.values())
         if refusal is None and asks:

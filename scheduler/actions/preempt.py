@@ -52,7 +52,7 @@ class Preempt:
     def execute(self, ssn: Session) -> None:
         ranked = any(name == "priority" for tier in ssn.named("job_order") for name, _ in tier)
         between = self._terms(ssn, _job_not_above if ranked else _other_job)
-        inside = replace(self._terms(ssn, _same_job), rows=_own_rows)
+        inside = replace(self._terms(ssn, _same_job), rows=_own_rows, hosts=None)
         by_queue = starving.by_queue(ssn)
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):
             jobs = [job for job in by_queue[queue.name] if not starving.has_topology(job)]
@@ -72,6 +72,7 @@ class Preempt:
             asks_room=True,
             cost=_as_kubernetes if self._topology_aware else fewest,
             bare=not self._topology_aware,
+            hosts=lambda task: _queue_rows(ssn, task),
         )
 
 
@@ -114,6 +115,12 @@ def _same_job(task: TaskInfo, other: TaskInfo) -> str | None:
 def _own_rows(task: TaskInfo) -> set[int]:
     job = task.job
     return {each.node for status in _HELD for each in job.by_status[status].values()} if job is not None else set()
+
+
+def _queue_rows(ssn: Session, task: TaskInfo) -> set[int]:
+    """Where pods of the task's queue run."""
+    jobs = ssn.queues[task.job.queue].jobs.values() if task.job is not None else ()
+    return {each.node for job in jobs for status in _HELD for each in job.by_status[status].values()}
 
 
 def _other_job(task: TaskInfo, other: TaskInfo) -> str | None:

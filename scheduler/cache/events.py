@@ -212,8 +212,10 @@ class SchedulerCache:
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 
-    def open_session(self, uid: str, conf: Configuration, *, now: float, random: Random) -> Session:
-        """A session over the live model. Jobs whose queue is unknown stay outside, with a verdict."""
+    def open_session(
+        self, uid: str, conf: Configuration, *, now: float, random: Random, only: Collection[str] | None = None
+    ) -> Session:
+        """A session over the live model. Jobs whose queue is unknown stay outside, with a verdict; `only` some are served."""
         roster = self.groups.roster
         changed = roster.settle()
         self._oversize.mark(changed if self._oversize.is_current else dict.fromkeys([*changed, *roster.active.values()]))
@@ -223,7 +225,7 @@ class SchedulerCache:
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
             device_configs=self.device_configs, usage=self.usage, post=self.post, estate=self.estate, roster=roster,
-            places=self._found_places(changed),
+            places=self._found_places(changed), only=only,
         )  # fmt: skip
         for job in roster.strays.values():
             ssn.verdicts[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)

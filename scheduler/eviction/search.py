@@ -52,7 +52,7 @@ class Terms:
     `offer` asks the plugins; `exempt` says why a task is no candidate (empty: it is one; None: it is out of reach, and not
     even looked at); `asks_room`: the preemptor's queue must have room too; `across`: victims are of other queues. `cost`
     ranks the nodes; `bare`: a node that needs no victims will do as well. `rows` names the only nodes that can have
-    victims, where that is known.
+    victims, where that is known; `hosts` the only ones that can have candidates, others can do no more than need no victims.
     """
 
     action: str
@@ -65,6 +65,7 @@ class Terms:
     cost: Callable[[TaskInfo, Sequence[TaskInfo]], Cost] = fewest
     bare: bool = True
     rows: Callable[[TaskInfo], Iterable[int]] | None = None
+    hosts: Callable[[TaskInfo], Iterable[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,7 @@ class Search:
         self._bounds: dict[int, Cost] = {}
         self._current: dict[int, Cost] = {}
         self._heap: list[tuple[Cost, int]] = []
-        for row in self._rows(task):
-            self._bound(task, row)
+        self._bound_all(task)
         self._start_over()
 
     def _rows(self, task: TaskInfo) -> list[int]:
@@ -188,6 +188,27 @@ class Search:
         heappush(self._heap, (cost, row))
 
     # -- one node ------------------------------------------------------------------------------------------------------
+
+    def _bound_all(self, task: TaskInfo) -> None:
+        """The bound of every row; rows without candidates, which are most of a large cluster, are looked at all at once."""
+        rows, hosts = self._rows(task), self._terms.hosts
+        if hosts is None:
+            with_candidates = rows
+        else:
+            named = set(hosts(task))
+            with_candidates = [row for row in rows if row in named]
+            bare = np.array([row for row in rows if row not in named], np.intp)
+            enough = ~self._lacking(bare).any(axis=1)
+            self._bounds.update((row, (NOTHING, 0)) for row in bare[enough].tolist())
+        for row in with_candidates:
+            self._bound(task, row)
+
+    def _lacking(self, rows: Rows) -> Ints:
+        """What must come free on each of some rows, of the compared dimensions."""
+        nodes, at = self._ssn.nodes, np.ix_(rows, self._cls.compared)
+        free = nodes.allocatable[at] - nodes.used[at] + nodes.releasing[at] - nodes.pipelined[at]
+        need: Ints = np.maximum(self._cls.request[self._cls.compared] - free, 0)
+        return need
 
     def _bound(self, task: TaskInfo, row: int) -> None:
         """What the row costs at least, as amounts have it."""

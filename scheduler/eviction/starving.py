@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def by_queue(ssn: Session) -> dict[str, list[JobInfo]]:
     """Starving jobs that are admitted and can run at all, by queue, in job order."""
     found: defaultdict[str, list[JobInfo]] = defaultdict(list)
-    for job in ssn.active():
+    for job in ssn.contenders():
         if job.phase == "Pending" or job.impossible is not None or not job.count(TaskStatus.PENDING):
             continue
         if ssn.job_starving(job) and ssn.job_valid(job) is None:

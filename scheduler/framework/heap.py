@@ -30,8 +30,8 @@ class Heap(Generic[T]):
         return self._entries[0][0]
 
     def drain(self) -> list[T]:
-        """Take all members out, in no order."""
-        members = [member for _, member in self._entries]
+        """Take all members out, in their order."""
+        members = [member for _, member in sorted(self._entries)]
         self._entries.clear()
         return members
 

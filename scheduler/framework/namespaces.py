@@ -30,8 +30,8 @@ class ByNamespace:
         return self._heaps[min((name for name, heap in self._heaps.items() if heap), key=self._order)].pop()
 
     def drain(self) -> list[JobInfo]:
-        """Take all jobs out, in no order."""
-        return [job for heap in self._heaps.values() for job in heap.drain()]
+        """Take all jobs out, in the order in which they would be popped."""
+        return [job for name in sorted(self._heaps, key=self._order) for job in self._heaps[name].drain()]
 
     def __len__(self) -> int:
         return sum(map(len, self._heaps.values()))

@@ -46,7 +46,8 @@ class Session(Registrations):
     `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
     `post` asks other programs, None where nobody may be asked; `locks` are those that binds need, by pod uid;
     `beyond_request` is what queues hold more than their pods ask, in milli-units;
-    `roster` says who is in which queue, and what queues hold.
+    `roster` says who is in which queue, and what queues hold; `only` are the jobs (uids) that are served, None for all.
+    `asked` and `served` are the jobs whose turn it was to be admitted and to be given nodes, in the order of their turns.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Session(Registrations):
         post: PostAll | None = None,
         roster: Roster | None = None,
         places: Places | None = None,
+        only: Collection[str] | None = None,
     ) -> None:
         super().__init__()
         self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
@@ -96,6 +98,9 @@ class Session(Registrations):
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()
         self.considered = 0
+        self.only = only
+        self.asked: list[str] = []
+        self.served: list[str] = []
         self._plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {}
         self._flat: dict[str, list[Any]] = {}
@@ -117,6 +122,10 @@ class Session(Registrations):
     def active(self) -> list[JobInfo]:
         """The jobs for which something may be to do: all but those that started and have nothing pending."""
         return list(self.roster.active.values())
+
+    def contenders(self) -> list[JobInfo]:
+        """The active jobs that this session serves: all of them, unless it is a trial of some, for which others stand still."""
+        return [job for job in self.roster.active.values() if self.only is None or job.uid in self.only]
 
     def bind(self, tasks: Sequence[TaskInfo]) -> None:
         """Hand tasks of one job, which have their node, to the binder."""
