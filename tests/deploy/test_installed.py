@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,16 +62,15 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    data = tmp_path_factory.mktemp("data")
-    for folder in (data, *data.parents[:2]):
-        folder.chmod(0o755)  # pytest keeps its folders to whoever runs it
+def installed() -> Iterator[Installed]:
+    data = Path(tempfile.mkdtemp())  # not below pytest's own folder, which nobody else may enter
     before = listing()
     if os.getuid() != 0:
         subprocess.run(["chmod", "-R", "a-w", str(PREFIX)], check=True)
     yield Installed(data)
     if os.getuid() != 0:
         subprocess.run(["chmod", "-R", "u+w", str(PREFIX)], check=True)
+    shutil.rmtree(data)
     assert listing() == before, "the installed tree was written to"
 
 
