@@ -2,7 +2,7 @@
 
 Two Secrets: the authority's, which only this reads, and the server's, which the webhook process is given as files. First the
 API server is told whom to trust, then the server gets a certificate of it. An authority that is replaced stays in the bundle
-until it ends, since servers may still show a certificate of it.
+until it ends, with those before it, since servers may still show a certificate of theirs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _authority(cluster: Cluster, names: Names, now: datetime, done: list[str]) -
             pair, reason = None, f"it cannot be read: {error}"
     if pair is not None and not reason:
         return pair, _bundle(pair, _value(old, FORMER), now)
-    former = pair.certificate if pair is not None else b""
+    former = _bundle(pair, _value(old, FORMER), now) if pair is not None else b""
     new = certificates.new_authority(now)
     _write(cluster, names, names.authority, old, {CERTIFICATE: new.certificate, KEY: new.key, FORMER: former})
     done.append(f"Secret {names.authority}: an authority was made, {reason}; it ends {new.ends:%Y-%m-%d}")

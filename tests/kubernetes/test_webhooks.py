@@ -19,8 +19,8 @@ from cluster.kubernetes import KubernetesCluster
 from portal.webhooks import certificates
 from portal.webhooks.certificates import Pair
 from portal.webhooks.definitions import MUTATING, VALIDATING
-from tests.kubernetes.server import ApiServer, free_port
-from tests.kubernetes.stack import Stack, eventually
+from testbed.server import ApiServer, free_port
+from testbed.stack import Stack, eventually
 
 pytestmark = pytest.mark.services
 
@@ -106,7 +106,7 @@ def test_what_is_only_tried_is_completed_and_not_kept(hooked: Stack, api_server:
 
 
 def test_a_bad_job_is_refused_with_every_fault_at_its_field(hooked: Stack, api_server: ApiServer) -> None:
-    done = api_server.kubectl("create", "-f", "-", text=job("bad", "{plugins: {pytorhc: []}, queue: nowhere, minAvailable: 9}"))
+    done = api_server.kubectl("create", "-f", "-", text=job("bad", "plugins: {pytorhc: []}\n  queue: nowhere\n  minAvailable: 9"))
     assert done.returncode == 1
     assert 'The Job "bad" is invalid:' in done.stderr
     assert "* spec.plugins.pytorhc: " in done.stderr
@@ -196,7 +196,7 @@ def test_a_pod_is_asked_about_only_where_it_wants_to_be(hooked: Stack, api_serve
 
 
 def test_what_is_let_in_may_come_with_a_warning(hooked: Stack, api_server: ApiServer) -> None:
-    spec = "{schedulerName: someone-else, priorityClassName: none-such}"
+    spec = "schedulerName: someone-else\n  priorityClassName: none-such"
     done = api_server.kubectl("create", "-f", "-", text=job("doubtful", spec))
     assert done.returncode == 0, done.stderr
     assert "Warning: spec.schedulerName: " in done.stderr
