@@ -17,13 +17,14 @@ from cluster.informer import Change, Informer
 from cluster.informer import IndexFunction as Index
 from cluster.kinds import COMMAND, POD_GROUP, QUEUE, Kind
 from cluster.port import Cluster, Obj
+from cluster.rests import Rests
 from queues.choices import QueueState
 from queues.operations import state_of
 from queues.tree import BUILT_IN, DEFAULT, ROOT, parent_of
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 COUNTS_SECONDS = 1.0
-"""Counts alone are written at most this often a queue."""
+"""Counts alone are written at most this often a queue, also where they do not rest first."""
 MAX_FAILURES = 15
 
 _PHASES = ("Pending", "Running", "Inqueue", "Unknown", "Completed")
@@ -58,8 +59,8 @@ class QueueController:
         (COMMAND, "queue"): _target,
     }
 
-    def __init__(self, cluster: Cluster, informer: Informer, clock: Clock) -> None:
-        self._cluster, self._informer, self._clock = cluster, informer, clock
+    def __init__(self, cluster: Cluster, informer: Informer, clock: Clock, rests: Rests | None = None) -> None:
+        self._cluster, self._informer, self._clock, self._rests = cluster, informer, clock, rests or Rests()
         self._counted_at: dict[str, float] = {}
         self._hopeless: set[str] = set()
 
@@ -175,12 +176,15 @@ class QueueController:
             phase = (group.get("status") or {}).get("phase") or "Pending"
             counts[phase.lower() if phase in _PHASES else "unknown"] += 1
         status = queue.get("status") or {}
-        if status.get("state") == state and all((status.get(name) or 0) == count for name, count in counts.items()):
-            return None
         now, key = self._clock.now(), objects.key(queue)
-        rest = self._counted_at.get(key, float("-inf")) + COUNTS_SECONDS - now
-        if status.get("state") == state and rest > 0:
-            return rest
+        if status.get("state") == state:
+            if all((status.get(name) or 0) == count for name, count in counts.items()):
+                self._rests.written(key)
+                return None
+            rest = max(self._counted_at.get(key, float("-inf")) + COUNTS_SECONDS - now, self._rests.left(key, now))
+            if rest > 0:
+                return rest
+        self._rests.written(key)
         self._counted_at[key] = now
         self._write(queue, {"state": str(state), **counts})
         return None

@@ -14,11 +14,11 @@ from cluster import objects
 from cluster.events import Level, event_about
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
+from cluster.rests import Rests
 from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
 from scheduler.model.roster import Roster
-from scheduler.rests import Rests
 from scheduler.topology.places import ANNOTATION as PLACE
 from scheduler.wording import describe
 
@@ -62,7 +62,7 @@ class _Told:
 
 
 class StatusKeeper:
-    """Remembers what was said, so that only changes are said again; mere counts at most once in `rest` seconds an object."""
+    """Remembers what was said, so that only changes are said again; mere counts `rest` seconds later, or with what matters."""
 
     def __init__(self, rest: float = 0.0) -> None:
         self._groups_rest, self._queues_rest = Rests(rest), Rests(rest)
@@ -121,7 +121,7 @@ class StatusKeeper:
         told = self._told.get(uid)
         if told is not None:
             told.version = -1
-            self._groups_rest.forget(uid)
+            self._groups_rest.written(uid)
             self._open[uid] = None
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class StatusKeeper:
         if verdict is None:
             del self._told[uid]
             self._open.pop(uid, None)
-            self._groups_rest.forget(uid)
+            self._groups_rest.written(uid)
 
     def _job(self, ssn: Session, job: JobInfo, writes: Writes) -> None:
         told = self._told.setdefault(job.uid, _Told())
@@ -161,14 +161,14 @@ class StatusKeeper:
             job.touch()
         moved = job.phase != before.get("phase")
         said, known = _said(status), _said({**before, "conditions": before.get("conditions") or []})
-        only_counts = not marks and not moved and said["conditions"] == known["conditions"]
+        can_wait = not marks and not moved and _is_told_by_phase(said["conditions"], known["conditions"])
         if said == known and not marks and not moved:
-            self._groups_rest.settled(job.uid)
-        elif only_counts and self._groups_rest.must_wait(job.uid, ssn.now):
+            self._groups_rest.written(job.uid)
+        elif can_wait and self._groups_rest.left(job.uid, ssn.now):
             told.version = -1
         else:
             job.sent = status
-            self._groups_rest.written(job.uid, ssn.now)
+            self._groups_rest.written(job.uid)
             writes.statuses.append(StatusWrite(POD_GROUP, job.namespace, job.name, objects.uid(job.obj), status, marks))
         if changed or job.phase != (before.get("phase") or "Pending"):
             self._job_event(ssn, job, verdict, before.get("phase") or "", writes)
@@ -240,11 +240,11 @@ class StatusKeeper:
             if known is None:
                 known = {r: n for r, n in objects.resource_units(status.get("allocated")).items() if n}
             if known == allocated:
-                self._queues_rest.settled(name)
-            elif self._queues_rest.must_wait(name, ssn.now):
+                self._queues_rest.written(name)
+            elif self._queues_rest.left(name, ssn.now):
                 continue
             else:
-                self._queues_rest.written(name, ssn.now)
+                self._queues_rest.written(name)
                 # A merge keeps what it does not name: a resource that is not held any more must be written as zero.
                 gone = dict.fromkeys(known.keys() - allocated.keys(), 0)
                 texts = {r: objects.format_units(r, n) for r, n in {**gone, **allocated}.items()}
@@ -252,12 +252,12 @@ class StatusKeeper:
             self._queues[name] = allocated
         for name in self._queues.keys() - ssn.queues.keys():
             del self._queues[name]
-            self._queues_rest.forget(name)
+            self._queues_rest.written(name)
 
     def forget_queue(self, name: str) -> None:
         """A write about a queue failed: compare with the cluster again."""
         self._queues.pop(name, None)
-        self._queues_rest.forget(name)
+        self._queues_rest.written(name)
 
 
 def _held(ssn: Session) -> dict[str, Counter[str]]:
@@ -294,9 +294,15 @@ def _said(status: Obj) -> Obj:
     return out
 
 
+def _is_told_by_phase(said: Obj, known: Obj) -> bool:
+    """Whether conditions are as known, or news only that the gang is ready: its phase says so once its pods are bound."""
+    news = [(kind, told[0]) for kind, told in said.items() if known.get(kind) != told]
+    return all(each in ((SCHEDULED, "True"), (UNSCHEDULABLE, "False")) for each in news) and known.keys() <= said.keys()
+
+
 def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: Obj) -> Obj:
     ready = ssn.job_ready(job)
-    unready = bool(job.tasks) and not ready and not (verdict is None and job.is_fresh(ssn.now))
+    unready = _is_unready(ssn, job, verdict)
     conditions = list(before.get("conditions") or ())
     if unready and not _only_leaving(job):
         condition = {"type": UNSCHEDULABLE, "status": "True", "reason": "NotEnoughResources"}
@@ -312,6 +318,16 @@ def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: O
         "failed": job.count(TaskStatus.FAILED),
         "conditions": conditions,
     }
+
+
+def standing_of(ssn: Session, job: JobInfo) -> str:
+    """The phase that a session leaves a job in."""
+    unready = _is_unready(ssn, job, ssn.verdicts.get(job.uid))
+    return phase(job, unschedulable=unready and not _only_leaving(job))
+
+
+def _is_unready(ssn: Session, job: JobInfo, verdict: Verdict | None) -> bool:
+    return bool(job.tasks) and not ssn.job_ready(job) and not (verdict is None and job.is_fresh(ssn.now))
 
 
 def _only_leaving(job: JobInfo) -> bool:

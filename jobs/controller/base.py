@@ -10,9 +10,12 @@ from typing import Protocol
 from cluster.clock import Clock
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
+from cluster.rests import Rests
 
 A_PASS = 500
 """Pods made or deleted in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
+REST = 1.0
+"""Seconds that mere counts rest over an API server: what a job costs it goes by this, not by its pods."""
 SOON = 0.05
 """Seconds before deleting goes on: by then the local copy shows which pods are going already."""
 
@@ -42,12 +45,16 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every controller works with: the cluster to write to, the local copy to read from, and the time."""
+    """What every controller works with: the cluster to write to, the local copy to read from, and the time.
+
+    `rests` are the pauses before a status is written of which only counts changed.
+    """
 
     cluster: Cluster
     informer: Informer
     clock: Clock
     refusals: Refusals = field(default_factory=Refusals)
+    rests: Rests = field(default_factory=Rests)
 
 
 class Controller(Protocol):

@@ -102,7 +102,7 @@ class JobController:
         self._context.refusals.clear(key)
         if this.action is not Action.SYNC:
             return again or 0.0
-        return min((w for w in (again, wait, self._live_on(this)) if w is not None), default=None)
+        return min((w for w in (again, wait, this.rest, self._live_on(this)) if w is not None), default=None)
 
     def failed(self, key: str, error: Exception, failures: int) -> None:
         """Tell it on the job; after many refusals in a row the job is terminated instead."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cluster import objects
-from cluster.durations import format_duration
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import status as statuses
@@ -31,7 +30,8 @@ def kill(this: Pass, target: Happening | None = None) -> bool:
     victims, more = meant[:A_PASS], len(meant) > A_PASS
     this.tell("FailedDelete", this.delete_pods(victims))
     whole = what is not Effect.KILL_TARGET
-    fresh = this.action is not Action.SYNC or bool(victims) or this.group is not None
+    asked = this.action is not Action.SYNC
+    fresh = asked or bool(victims) or this.group is not None
     if whole:
         this.delete_group()
     gone = {objects.uid(pod) for pod in meant}
@@ -49,12 +49,10 @@ def kill(this: Pass, target: Happening | None = None) -> bool:
         clear_away(this)
     now = this.context.clock.now()
     status = statuses.new_status(this.job, counts, roles, step, now)
-    if whole and fresh and not more:
+    if whole and fresh and not more and (asked or phase not in FINAL):  # who came to its end by itself had its number then
         status["version"] += 1
     if fresh or step.phase != phase:
-        since = objects.parse_time(status["state"]["lastTransitionTime"])
-        created = objects.parse_time(this.job["metadata"]["creationTimestamp"])
-        status["runningDuration"] = format_duration(max(since - created, 0.0))
+        status["runningDuration"] = statuses.lasted(this.job, status)
     elif "runningDuration" in (this.job.get("status") or {}):
         status["runningDuration"] = this.job["status"]["runningDuration"]
     this.write(status, this.unfinished(target) if unfinished else "")

@@ -15,6 +15,7 @@ from cluster.clock import Clock
 from cluster.errors import ApiError
 from cluster.patience import Patience
 from cluster.port import Cluster
+from cluster.rests import Rests
 from jobs.controller.roster import Roster
 from jobs.controller.workqueue import WorkQueue
 
@@ -30,12 +31,21 @@ log = logging.getLogger(__name__)
 
 
 class ControllerManager:
-    """All controllers over one cluster: of jobs, plain pods, queues, flows and cron jobs."""
+    """All controllers over one cluster: of jobs, plain pods, queues, flows and cron jobs.
+
+    `rest` are the seconds that a status rests before it is written when only counts have changed.
+    """
 
     def __init__(
-        self, cluster: Cluster, clock: Clock, *, workers: int = WORKERS, schedulers: Sequence[str] | None = None
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        *,
+        workers: int = WORKERS,
+        schedulers: Sequence[str] | None = None,
+        rest: float = 0.0,
     ) -> None:
-        self._roster = Roster.over(cluster, clock, schedulers=schedulers)
+        self._roster = Roster.over(cluster, clock, schedulers=schedulers, rests=Rests(rest))
         self.informer, self._controllers = self._roster.informer, self._roster.controllers
         self._clock, self._workers = clock, workers
         self._queue: WorkQueue[tuple[str, str]] = WorkQueue(clock)

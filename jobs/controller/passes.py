@@ -14,7 +14,7 @@ from jobs import keys
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.memory import Memory
-from jobs.controller.status import difference
+from jobs.controller.status import COUNTS, difference
 from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import Action
 from jobs.policies import Event, Happening
@@ -36,6 +36,8 @@ class Pass:
     """Role and index of pods that are gone, which a later pass answers."""
     notes: dict[str, str | None] = field(default_factory=dict)
     """What is to be written into `controlledResources` with the status; None takes an entry away."""
+    rest: float | None = None
+    """In how many seconds counts that were not written now are to be."""
 
     def __post_init__(self) -> None:
         self.memory = Memory.of(self.job)
@@ -53,7 +55,8 @@ class Pass:
     def write(self, status: dict[str, Any], unfinished: str = "") -> None:
         """Write the status, if it differs, and with it that the Command was carried out: one write, both or neither.
 
-        `unfinished` is what the next pass takes up again. Raises Conflict when the job changed since it was read.
+        Counts alone rest first. `unfinished` is what the next pass takes up again. Raises Conflict when the job changed since
+        it was read.
         """
         resources = dict(status.pop("controlledResources", None) or {})
         resources.pop(keys.PENDING_ACTION, None)
@@ -92,7 +95,11 @@ class Pass:
         return (self.job.get("status") or {}).get("controlledResources") or {}
 
     def _patch_status(self, status: dict[str, Any]) -> None:
-        patch = difference(self.job.get("status") or {}, status)
+        patch, rests, uid = difference(self.job.get("status") or {}, status), self.context.rests, objects.uid(self.job)
+        if patch.keys() <= COUNTS and patch and (rest := rests.left(uid, self.context.clock.now())):
+            self.rest = rest
+            return
+        rests.written(uid)
         if not patch:
             return
         meta = self.job["metadata"]

@@ -12,6 +12,7 @@ from cluster.discovery import HyperNodeController
 from cluster.errors import ApiError, Conflict
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
+from cluster.rests import Rests
 from jobs.controller.bare import BarePodController
 from jobs.controller.base import Context, Controller, Refusals
 from jobs.controller.events import EventRecorder
@@ -41,17 +42,24 @@ class Roster:
 
     @classmethod
     def over(
-        cls, cluster: Cluster, clock: Clock, *, schedulers: Sequence[str] | None = None, refusals: Refusals | None = None
+        cls,
+        cluster: Cluster,
+        clock: Clock,
+        *,
+        schedulers: Sequence[str] | None = None,
+        refusals: Refusals | None = None,
+        rests: Rests | None = None,
     ) -> Roster:
         """Controllers of jobs, plain pods, queues, flows and cron jobs; the copy is not fed yet."""
         kinds = dict.fromkeys(kind for each in _CLASSES for kind in each.kinds)
         indexes = {index: function for each in _CLASSES for index, function in getattr(each, "indexes", {}).items()}
         informer = Informer(cluster, tuple(kinds), indexes)
-        context, events = Context(cluster, informer, clock, refusals or Refusals()), EventRecorder(cluster, clock)
+        context = Context(cluster, informer, clock, refusals or Refusals(), rests or Rests())
+        events = EventRecorder(cluster, clock)
         controllers: tuple[Controller, ...] = (
             JobController(context, events),
             BarePodController(context, events, schedulers or scheduler_names()),
-            QueueController(cluster, informer, clock),
+            QueueController(cluster, informer, clock, context.rests),
             FlowController(context, events),
             TemplateController(context),
             CronController(context, events),

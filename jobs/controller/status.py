@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from cluster import objects
+from cluster.durations import format_duration
 from cluster.port import Obj
 from jobs.lifecycle import FINAL, Counts, Facts, Phase, Role, Step
 from jobs.roles import phase_of, role_of, tasks_of, told_phase
 
 _COUNTED = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", "Failed": "failed"}
 _CONDITIONS = 10
+COUNTS = frozenset(
+    {"pending", "running", "succeeded", "failed", "unknown", "terminating", "taskStatusCount", "runningDuration"}
+)  # fmt: skip
+"""What of a status only counts: nothing is decided by it, and it follows from the pods at any time."""
 
 
 def job_phase(job: Obj) -> Phase:
@@ -90,6 +95,13 @@ def new_status(job: Obj, counts: Counts, roles: dict[str, Any], step: Step, now:
         conditions = [c for c in old.get("conditions") or () if c.get("status") != step.phase]
         status["conditions"] = [*conditions, {"status": str(step.phase), "lastTransitionTime": stamp}][-_CONDITIONS:]
     return status
+
+
+def lasted(job: Obj, status: dict[str, Any]) -> str:
+    """`runningDuration`: from a job's creation until it came into the phase of this status."""
+    since = objects.parse_time(status["state"]["lastTransitionTime"])
+    created = objects.parse_time(job["metadata"]["creationTimestamp"])
+    return format_duration(max(since - created, 0.0))
 
 
 def last_transition(job: Obj) -> float | None:

@@ -14,7 +14,7 @@ from jobs.controller.passes import Pass
 from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.held import HELD, VOLUMES, said
 from jobs.keys import FIELD_MANAGER
-from jobs.lifecycle import Phase, advance
+from jobs.lifecycle import FINAL, Phase, advance
 from jobs.plugins import Plugin, plugins_of
 from jobs.pods import build_pod, claim_name, is_forwarded
 from jobs.roles import PodTable, is_marked, released, tasks_of
@@ -188,4 +188,7 @@ def _conclude(this: Pass, going: list[Obj], pods: list[Obj]) -> None:
     step = advance(statuses.job_phase(this.job), this.action, statuses.facts(this.job, counts, roles))
     status = statuses.new_status(this.job, counts, roles, step, this.context.clock.now())
     status["minAvailable"] = int(this.job["spec"].get("minAvailable") or 0)
+    if step.phase in FINAL:  # the generation is over: said with the end, since what is left of it goes in the next pass
+        status["version"] += 1
+        status["runningDuration"] = statuses.lasted(this.job, status)
     this.write(status)

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from jobs.controller import ControllerManager
+from jobs.controller.base import REST
 from portal import services
 from portal.metrics import ControllerMetrics
 from portal.parts import Run
@@ -45,7 +46,7 @@ class Command(PartCommand):
             from portal.celery import dispatcher
 
             return {"dispatcher": dispatcher(cluster).run}
-        self._manager = ControllerManager(cluster, cluster.clock)
+        self._manager = ControllerManager(cluster, cluster.clock, rest=REST)
         if self._metrics is None:
             self._metrics = ControllerMetrics(lambda: self._manager.informer if self._manager else None)
         return {"controllers": self._manager.run}
