@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -28,7 +28,7 @@ from cluster.kinds import (
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
 from cluster.pointers import pointer
 from cluster.validation import Faults, check_shape, prune, without_nulls
-from jobs import keys, manifest
+from jobs import advice, keys, manifest
 from jobs.cron.admission import CronRules
 from jobs.flows.admission import FlowRules, TemplateRules
 from jobs.lifecycle import Action
@@ -47,7 +47,7 @@ _BUDGET = re.compile(r"[1-9][0-9]*|[1-9][0-9]?%")
 def rules(schedulers: Sequence[str]) -> Mapping[Kind, Rules]:
     """The rules by kind; `schedulers` are our scheduler names, the first the default."""
     return {
-        JOB: JobRules(schedulers[0]),
+        JOB: JobRules(schedulers[0], tuple(schedulers)),
         POD_GROUP: PodGroupRules(),
         POD: PodRules(tuple(schedulers)),
         COMMAND: CommandRules(),
@@ -75,6 +75,7 @@ class JobRules:
     """Jobs: `jobs.manifest` says everything. The manifest that was submitted, sent again, is no change."""
 
     scheduler: str
+    schedulers: tuple[str, ...] = ()
     defaults_updates: bool = True
 
     def default(self, request: Request) -> None:
@@ -86,6 +87,10 @@ class JobRules:
         if request.operation == "DELETE":
             return []
         return manifest.validate(request.obj, request.reader, request.old)
+
+    def advise(self, request: Request) -> Iterable[str]:
+        """What may keep it waiting."""
+        return advice.of_job(request.obj, self.schedulers or (self.scheduler,), request.reader)
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,10 @@ class PodGroupRules:
         if request.operation == "CREATE":
             _check_open(spec.get("queue") or "", "/spec/queue", request, found)
         return [*shape, *found]
+
+    def advise(self, request: Request) -> Iterable[str]:
+        """What may keep it waiting."""
+        return advice.of_group(request.obj, request.reader)
 
 
 def _queue_of_bare(named: Any, request: Request) -> Any:
@@ -180,6 +189,10 @@ class PodRules:
                 queue = _queue_of_bare(annotations.get(keys.BARE_QUEUE_NAME), request)
                 _check_open(queue, pointer("metadata", "annotations", keys.BARE_QUEUE_NAME), request, found)
         return Faults(shape).with_apart(found)
+
+    def advise(self, request: Request) -> Iterable[str]:
+        """What may keep it waiting."""
+        return advice.of_pod(request.obj, request.reader) if request.operation == "CREATE" else ()
 
 
 _LONGEST_KNOWN = 2**16

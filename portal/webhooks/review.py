@@ -17,6 +17,7 @@ from cluster.admission import Admission, Operation, Request
 from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid
 from cluster.kinds import JOB_FLOW, JOB_TEMPLATE, QUEUE, Kind, by_api
 from cluster.pointers import field_path
+from cluster.pointers import steps as steps_of
 from cluster.port import Obj, Reader
 from portal.webhooks.difference import json_patch
 from portal.webhooks.pending import Pending
@@ -94,6 +95,8 @@ def mutate(asked: Asked, admission: Admission, reader: Reader) -> dict[str, Any]
     whole = objects.clone(asked.obj)
     admission.default(Request(asked.operation, asked.kind, whole, asked.old, reader))
     steps = json_patch(asked.obj, whole)
+    if asked.old is not None:
+        steps = [step for step in steps if not _is_as_before(step["path"], asked.obj, asked.old)]
     if not steps:
         return _answer(asked, {"allowed": True})
     return _answer(asked, {"allowed": True, "patchType": "JSONPatch", "patch": b64encode(orjson.dumps(steps)).decode()})
@@ -127,10 +130,12 @@ def validate(asked: Asked, admission: Admission, near: Reader, live: Reader, pen
 def _judged(asked: Asked, admission: Admission, reader: Reader) -> dict[str, Any]:
     assert asked.kind is not None
     old = asked.old
-    if asked.operation == "UPDATE" and old is not None:  # it may be older than these webhooks: it counts as what it means
+    new = objects.clone(asked.obj)
+    if asked.operation == "UPDATE" and old is not None:  # it may be older than these webhooks: both count as what they mean
         old = objects.clone(old)
-        admission.complete(Request("CREATE", asked.kind, old, None, reader))
-    request = Request(asked.operation, asked.kind, objects.clone(asked.obj), old, reader)
+        for each in (old, new):
+            admission.complete(Request("CREATE", asked.kind, each, None, reader))
+    request = Request(asked.operation, asked.kind, new, old, reader)
     if faults := admission.faults(request):
         return _refused(asked, Invalid.of(asked.kind.kind, objects.name(asked.obj) or "", faults))
     advice = admission.advice(request) if asked.operation != "DELETE" else []
@@ -145,6 +150,20 @@ def _is_leaving(asked: Asked) -> bool:
 def _is_unchanged(asked: Asked) -> bool:
     """Whether a change leaves alone what the rules judge: one that was let in earlier stays so for controllers' notes."""
     return asked.operation == "UPDATE" and asked.old is not None and _judged_part(asked.obj) == _judged_part(asked.old)
+
+
+def _is_as_before(where: str, new: Obj, old: Obj) -> bool:
+    """Whether a place is as it was, so that nothing is filled in there: an object older than these webhooks stays as it is."""
+    found: list[Any] = []
+    for value in (new, old):
+        for step in steps_of(where):
+            value = value.get(step) if isinstance(value, dict) else _item(value, step) if isinstance(value, list) else None
+        found.append(value)
+    return bool(found[0] == found[1])
+
+
+def _item(values: list[Any], step: str) -> Any:
+    return values[int(step)] if step.isdecimal() and int(step) < len(values) else None
 
 
 def _judged_part(obj: Obj) -> Obj:

@@ -137,7 +137,9 @@ def test_a_job_older_than_the_webhooks_counts_as_what_it_means(
     time.sleep(0.5)  # until the API server's own copy knows
     done = api_server.kubectl("annotate", "-n", "old", "vcjob", "older", "a=b")
     assert done.returncode == 0, done.stderr
-    assert backend.get(JOB, "older", "old")["spec"]["queue"] == "default"
+    assert "queue" not in backend.get(JOB, "older", "old")["spec"]
+    replicas = '[{"op": "replace", "path": "/spec/tasks/0/replicas", "value": 3}]'
+    assert api_server.kubectl("patch", "-n", "old", "vcjob", "older", "--type=json", "-p", replicas).returncode == 0
     image = '[{"op": "replace", "path": "/spec/tasks/0/template/spec/containers/0/image", "value": "other"}]'
     assert api_server.kubectl("patch", "-n", "old", "vcjob", "older", "--type=json", "-p", image).returncode == 1
 
