@@ -15,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 import django
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import worker_shutting_down
+from celery.signals import heartbeat_sent, worker_shutting_down
 from django.apps import apps
 
 if not apps.ready:  # a worker's own process; elsewhere Django stands already
@@ -38,6 +38,8 @@ app.conf.beat_schedule = {
     "tidy": {"task": "basalt.tidy", "schedule": crontab(hour=3, minute=0), "options": {"expires": 6 * 3600}}
 }
 
+ALIVE = "worker-alive"
+"""A file in BASALT_DATA, as old as the last sign of life of this worker."""
 BELL_SECONDS = 60
 """A bell that nobody heard for so long is forgotten: the dispatcher rings again."""
 A_TURN = 2.0
@@ -90,6 +92,12 @@ def _current() -> Worker:
             made.start()
             _worker = made
         return _worker
+
+
+@heartbeat_sent.connect
+def _beats(**_: object) -> None:
+    """Leave a mark every few seconds while the worker is alive, for whoever watches its process."""
+    (settings.DATA_DIR / ALIVE).touch()
 
 
 @worker_shutting_down.connect

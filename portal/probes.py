@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from cluster import runtime
 from cluster.errors import Unavailable
+from portal import migrated
 
 
 @login_not_required
@@ -23,11 +24,12 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """The database answers, and a cluster is connected; else 503 with what is missing."""
+    """The database answers and has its tables, and a cluster is connected; else 503 with what is missing."""
     checks = {"database": "ok", "cluster": "ok"}
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
+        checks["database"] = migrated.lacks() or "ok"
     except DatabaseError:
         checks["database"] = "does not answer"
     try:

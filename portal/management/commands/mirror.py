@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from portal import migrated
 from portal.mirror import Mirror
 from portal.parts import Run
 from portal.process import PartCommand
@@ -14,6 +15,10 @@ class Command(PartCommand):
     part, port = "mirror", 8082
 
     _mirror: Mirror | None = None
+
+    def check_options(self, options: dict[str, Any]) -> None:
+        """The database's tables: without them everything would be refused, and nothing tried again."""
+        migrated.need()
 
     def ready(self) -> str:
         """The database shows everything that was there at the start."""

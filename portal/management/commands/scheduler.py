@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from cluster.kubernetes import KubernetesCluster
+from portal import migrated
 from portal.decisions import Sink
 from portal.metrics import SchedulerMetrics
 from portal.parts import Run
@@ -41,7 +42,9 @@ class Command(PartCommand):
         return client
 
     def check_options(self, options: dict[str, Any]) -> None:
-        """The configuration."""
+        """The configuration, and the database's tables where decisions are kept."""
+        if not options["no_decisions"]:
+            migrated.need()
         try:
             conf.load(options["conf"].read_text("utf-8"))
         except (OSError, ValueError) as error:
