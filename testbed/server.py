@@ -63,6 +63,11 @@ class ApiServer:
         return self.folder / "certs" / "apiserver.crt"
 
     @property
+    def pids(self) -> list[int]:
+        """The processes of etcd and the API server."""
+        return [process.pid for process in self._processes]
+
+    @property
     def audit_log(self) -> Path:
         """Where an audited server writes down every write, a line of JSON each."""
         return self.folder / "audit.log"
