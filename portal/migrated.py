@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from django.core.management import CommandError
+import threading
+from collections.abc import Callable
+
+import structlog
 from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 
+log = structlog.get_logger(__name__)
+PAUSE = 2.0
+"""Seconds between two looks at a database that is not ready."""
 _known = False
 
 
@@ -20,11 +26,23 @@ def lacks() -> str:
     return f"lacks {len(plan)} migrations (manage.py migrate)" if plan else ""
 
 
-def need() -> None:
-    """End a command that would work without its tables. Raises CommandError."""
-    try:
-        missing = lacks()
-    except DatabaseError as error:
-        raise CommandError(f"the database does not answer: {str(error).strip()}") from None
-    if missing:
-        raise CommandError(f"the database {missing}")
+def after(run: Callable[[threading.Event], None]) -> Callable[[threading.Event], None]:
+    """The same run, begun once the tables are there: without them all would be refused, and some of it not tried again."""
+
+    def waiting(stop: threading.Event) -> None:
+        said = ""
+        while not stop.is_set():
+            try:
+                missing = lacks()
+            except DatabaseError as error:
+                missing = f"does not answer: {str(error).strip()}"
+            if not missing:
+                run(stop)
+                return
+            if missing != said:
+                said = missing
+                log.warning("waiting for the database", why=f"it {missing}")
+            connections.close_all()
+            stop.wait(PAUSE)
+
+    return waiting

@@ -16,10 +16,6 @@ class Command(PartCommand):
 
     _mirror: Mirror | None = None
 
-    def check_options(self, options: dict[str, Any]) -> None:
-        """The database's tables: without them everything would be refused, and nothing tried again."""
-        migrated.need()
-
     def ready(self) -> str:
         """The database shows everything that was there at the start."""
         return "" if self._mirror is not None and self._mirror.synced.is_set() else "the first reading is not done yet"
@@ -27,4 +23,4 @@ class Command(PartCommand):
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """The mirror."""
         self._mirror = Mirror(cluster)
-        return {"mirror": self._mirror.run}
+        return {"mirror": migrated.after(self._mirror.run)}

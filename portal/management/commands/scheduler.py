@@ -42,9 +42,7 @@ class Command(PartCommand):
         return client
 
     def check_options(self, options: dict[str, Any]) -> None:
-        """The configuration, and the database's tables where decisions are kept."""
-        if not options["no_decisions"]:
-            migrated.need()
+        """The configuration."""
         try:
             conf.load(options["conf"].read_text("utf-8"))
         except (OSError, ValueError) as error:
@@ -72,4 +70,4 @@ class Command(PartCommand):
             told=sink.configured if sink is not None else None,
             rest=REST,
         )
-        return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": sink.run})}
+        return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": migrated.after(sink.run)})}
