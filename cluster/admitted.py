@@ -18,7 +18,20 @@ from cluster.embedded.metadata import metadata_faults
 from cluster.embedded.patches import merge
 from cluster.errors import ApiError, Invalid
 from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, QUEUE, Kind
-from cluster.port import Binding, Cluster, Obj, Outcome, Page, PatchType, Propagation, Victim, Watch, WatchEvent
+from cluster.port import (
+    Binding,
+    Cluster,
+    Eviction,
+    Obj,
+    Outcome,
+    Page,
+    PatchType,
+    Propagation,
+    StatusWrite,
+    Victim,
+    Watch,
+    WatchEvent,
+)
 
 COMPLETED = frozenset({JOB, JOB_FLOW, JOB_TEMPLATE, CRON_JOB, QUEUE})
 """Kinds whose readers count on what admission fills in. Their rules complete an object by itself, without reading others."""
@@ -125,6 +138,10 @@ class Admitted:
         written = self._inner.patch_status(kind, name, namespace, status, resource_version=resource_version, uid=uid)
         return self._complete(kind, written)
 
+    def patch_status_many(self, kind: Kind, writes: Sequence[StatusWrite]) -> Outcomes:
+        """As they are."""
+        return self._inner.patch_status_many(kind, writes)
+
     def delete(
         self,
         kind: Kind,
@@ -167,6 +184,10 @@ class Admitted:
     def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:
         """As it is."""
         self._inner.evict(namespace, name, uid=uid, reason=reason, message=message)
+
+    def evict_many(self, evictions: Sequence[Eviction]) -> Outcomes:
+        """As they are."""
+        return self._inner.evict_many(evictions)
 
     def logs(
         self, namespace: str, name: str, container: str = "", *, tail: int | None = None, follow: bool = False

@@ -85,3 +85,7 @@ class Unavailable(ApiError):
     """The cluster did not answer."""
 
     status, reason = 503, "ServiceUnavailable"
+
+
+class Unanswered(Unavailable):
+    """The request went out and no answer came back: what it asks may have been done, or not."""

@@ -51,6 +51,17 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
+class Eviction:
+    """Evict one pod, and why: `reason` is one word for machines, `message` says it to people."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one write among many; `error` is None when it was done, `object` what it left where it left one."""
 
@@ -67,6 +78,17 @@ class Victim:
     namespace: str
     name: str
     uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """One of many status patches; `resource_version` and `uid`, when given, must be the object's own."""
+
+    namespace: str
+    name: str
+    status: Obj
+    resource_version: str = ""
+    uid: str = ""
 
 
 class Reader(Protocol):
@@ -165,6 +187,10 @@ class Cluster(Reader, Protocol):
         """Merge patches into many objects, each only if it has this uid; one outcome each, in order. None of them raises."""
         ...
 
+    def patch_status_many(self, kind: Kind, writes: Sequence[StatusWrite]) -> list[Outcome]:
+        """Merge into many statuses; one outcome each, in order. None of them raises."""
+        ...
+
     def delete_many(self, kind: Kind, victims: Sequence[Victim]) -> list[Outcome]:
         """Delete many; one outcome each, in order. None of them raises."""
         ...
@@ -201,6 +227,10 @@ class Cluster(Reader, Protocol):
 
     def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:
         """Evict a pod: condition DisruptionTarget, then delete. Raises NotFound, Conflict, TooManyRequests."""
+        ...
+
+    def evict_many(self, evictions: Sequence[Eviction]) -> list[Outcome]:
+        """Evict many at once; one outcome each, in order. None of them raises."""
         ...
 
     def logs(

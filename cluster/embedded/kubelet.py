@@ -16,12 +16,12 @@ from cluster.embedded import devices, podlogs, podstatus
 from cluster.embedded.fates import Fate, Timing, fate_of, restart_policy
 from cluster.embedded.hosts import Hosts
 from cluster.embedded.nodes import NodeKeeper
-from cluster.embedded.store import EmbeddedCluster, StatusWrite
+from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, Conflict, NotFound, Unavailable
 from cluster.events import event_about
 from cluster.kinds import EVENT, NODE, POD
 from cluster.objects import condition, is_deleting, name, namespace, now_stamp, parse_time, uid
-from cluster.port import Obj, Outcome, WatchEvent
+from cluster.port import Obj, Outcome, StatusWrite, WatchEvent
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cluster.clock import Clock
-from cluster.embedded.store import EmbeddedCluster, StatusWrite
+from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import Conflict
 from cluster.kinds import NODE
 from cluster.objects import condition, name, parse_time, stamp, with_condition
-from cluster.port import Obj, WatchEvent
+from cluster.port import Obj, StatusWrite, WatchEvent
 
 HEARTBEAT_SECONDS = 300.0
 SHORTEST_REAL_HEARTBEAT = 30.0

@@ -32,7 +32,7 @@ from cluster.embedded.writes import Writes, check_preconditions, metadata_of, pr
 from cluster.errors import AlreadyExists, ApiError, BadRequest, Expired, Forbidden, NotFound
 from cluster.kinds import EVENT, NAMESPACE, POD, Kind
 from cluster.objects import parse_time
-from cluster.port import Binding, Obj, Outcome, Page, PatchType, Propagation, Victim
+from cluster.port import Binding, Eviction, Obj, Outcome, Page, PatchType, Propagation, StatusWrite, Victim
 from cluster.selectors import FieldSelector, Selector, parse_field_selector, parse_selector
 
 _LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
@@ -46,16 +46,6 @@ _A_STEP = 100
 
 LogSource = Callable[[Obj, str, int | None, bool], Iterator[str]]
 """(pod, container, tail, follow) → lines."""
-
-
-@dataclass(frozen=True, slots=True)
-class StatusWrite:
-    """One of many status patches; `resource_version`, when given, must be the object's own."""
-
-    namespace: str
-    name: str
-    status: Obj
-    resource_version: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -249,13 +239,11 @@ class EmbeddedCluster:
         """Many statuses in one step of the journal; one outcome each, in order. None of them raises."""
         return self._many(
             (
-                write.namespace,
-                write.name,
-                partial(
-                    self._writes.patch_status, kind, write.name, write.namespace, private(write.status), write.resource_version
-                ),
+                w.namespace,
+                w.name,
+                partial(self._writes.patch_status, kind, w.name, w.namespace, private(w.status), w.resource_version, w.uid),
             )
-            for write in writes
+            for w in writes
         )
 
     def delete(
@@ -327,9 +315,16 @@ class EmbeddedCluster:
     def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:
         """Evict a pod, unless a disruption budget forbids it now."""
         with self._journal.writing():
-            pod = self._writes.found(POD, name, namespace)
-            check_preconditions(POD, pod, uid, "")
-            self._pods.evict(pod, reason, message)
+            self._evict_one(Eviction(namespace, name, uid, reason, message))
+
+    def evict_many(self, evictions: Sequence[Eviction]) -> Outcomes:
+        """Evict many pods in one step of the journal."""
+        return self._many((each.namespace, each.name, partial(self._evict_one, each)) for each in evictions)
+
+    def _evict_one(self, eviction: Eviction) -> None:
+        pod = self._writes.found(POD, eviction.name, eviction.namespace)
+        check_preconditions(POD, pod, eviction.uid, "")
+        self._pods.evict(pod, eviction.reason, eviction.message)
 
     def logs(
         self, namespace: str, name: str, container: str = "", *, tail: int | None = None, follow: bool = False

@@ -9,6 +9,7 @@ from collections.abc import Callable
 MOST_PAUSES = 4
 _LONGEST_PAUSE = 5.0
 _BURST_SECONDS = 0.2
+_BUDGET = b'"DisruptionBudget"'
 
 
 class Pace:
@@ -24,22 +25,26 @@ class Pace:
 
     def wait(self) -> None:
         """Return when the next write may be made."""
+        if (pause := self.reserve()) > 0:
+            self._sleep(pause)
+
+    def reserve(self) -> float:
+        """Take the next turn; the seconds until it comes."""
         if not self._each:
-            return
+            return 0.0
         with self._lock:
             now = self._now()
             at = max(self._next, now - _BURST_SECONDS)
             self._next = at + self._each
-        if at > now:
-            self._sleep(at - now)
+        return max(0.0, at - now)
 
 
-def asked_pause(status: int, retry_after: str | None, path: str) -> float | None:
+def asked_pause(status: int, retry_after: str | None, said: bytes = b"") -> float | None:
     """Seconds after which the same request may be made again, since the server did nothing of it; None: it was answered.
 
     A refused eviction is an answer: a disruption budget says so, and time alone does not change it.
     """
-    if status != 429 or not retry_after or path.endswith("/eviction"):
+    if status not in (429, 503) or not retry_after or _BUDGET in said:
         return None
     try:
         return min(max(float(retry_after), 0.1), _LONGEST_PAUSE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,15 +14,28 @@ import orjson
 
 from cluster.errors import ApiError, Expired, NotFound, Unavailable
 from cluster.kinds import Kind
-from cluster.kubernetes.transport import Transport, path_of, refusal
+from cluster.kubernetes.answers import refusal
+from cluster.kubernetes.listing import Listing
+from cluster.kubernetes.pending import Pending
+from cluster.kubernetes.transport import Transport, path_of
+from cluster.patience import Patience
 from cluster.port import EventType, Obj, WatchEvent
 
-PAGE = 500
 IDLE_SECONDS = 40.0
 """A stream on which nothing came for so long, not even a bookmark, is taken to be dead."""
+STREAM_SECONDS = (300, 600)
+"""How long a server is asked to keep a stream: not the same for all, so that they do not all begin anew at once."""
+AGAIN_SECONDS = 1800.0
+"""Everything is listed again so often, a little more or less: what a stream lost without a word is found then."""
+SHORT_SECONDS = 1.0
+"""A stream that ended sooner, and told nothing, is not begun again at once."""
 _FIRST_PAUSE, _LONGEST_PAUSE, _ABSENT_PAUSE = 0.2, 10.0, 60.0
 
 log = logging.getLogger(__name__)
+
+
+class Garbled(ApiError):
+    """A line of a stream is no event."""
 
 
 class KubernetesWatch:
@@ -39,32 +52,24 @@ class KubernetesWatch:
     ) -> None:
         self._transport, self._notify = transport, notify
         self._namespace, self._query = namespace, _without_empty({"labelSelector": labels, "fieldSelector": fields})
-        self._ready: deque[WatchEvent] = deque()
-        self._condition = threading.Condition()
+        self._pending = Pending()
         self._closed = threading.Event()
         self._streams: dict[Kind, Any] = {}
+        self._lock = threading.Lock()
         self._unlisted = set(kinds)
         if not kinds:
             self._put([WatchEvent("SYNCED", None, {})])
         first = {kind: self._first(kind) for kind in dict.fromkeys(kinds)}  # a refusal is the caller's to hear
-        for kind, listed in first.items():
-            threading.Thread(target=self._follow, args=(kind, listed), name=f"watch-{kind.plural}", daemon=True).start()
+        for kind, listing in first.items():
+            threading.Thread(target=self._follow, args=(kind, listing), name=f"watch-{kind.plural}", daemon=True).start()
 
     def get(self, timeout: float | None = None) -> WatchEvent | None:
         """The next event."""
-        end = None if timeout is None else time.monotonic() + timeout
-        with self._condition:
-            while not self._ready and not self._closed.is_set():
-                if not self._condition.wait(None if end is None else max(0.0, end - time.monotonic())) and end is not None:
-                    break
-            return self._ready.popleft() if self._ready and not self._closed.is_set() else None
+        return self._pending.take(timeout)
 
     def drain(self) -> list[WatchEvent]:
         """All that wait."""
-        with self._condition:
-            events = [] if self._closed.is_set() else list(self._ready)
-            self._ready.clear()
-            return events
+        return self._pending.drain()
 
     def __iter__(self) -> Iterator[WatchEvent]:
         while not self._closed.is_set():
@@ -75,8 +80,7 @@ class KubernetesWatch:
     def close(self) -> None:
         """Stop, and break the streams."""
         self._closed.set()
-        with self._condition:
-            self._condition.notify_all()
+        self._pending.close()
         for stream in list(self._streams.values()):
             with contextlib.suppress(Exception):  # whatever a socket says that is being closed
                 stream.shutdown() if hasattr(stream, "shutdown") else stream.close()
@@ -84,120 +88,123 @@ class KubernetesWatch:
     def _put(self, events: list[WatchEvent]) -> None:
         if not events:
             return
-        with self._condition:
-            self._ready.extend(events)
-            self._condition.notify_all()
+        self._pending.put(events)
         if self._notify is not None:
             self._notify()
 
-    def _first(self, kind: Kind) -> tuple[list[Obj], str] | None:
-        """The first list of a kind; None for one that an older server does not have, and which is asked for now and then.
+    def _listing(self, kind: Kind) -> Listing:
+        return Listing(self._transport, kind, self._namespace, self._query)
 
-        Raises ApiError; Unavailable when the server was not taught our own kinds, or does not serve them yet.
+    def _first(self, kind: Kind) -> Listing | None:
+        """A list of a kind with its first page; None for a kind that an older server does not have, and which is asked for
+        now and then. Raises ApiError; Unavailable when the server was not taught our own kinds, or does not serve them yet.
         """
         try:
-            return self._list(kind)
+            listing = self._listing(kind)
+            listing.turn()
         except NotFound:
             if kind.group.endswith("volcano.sh"):
                 raise Unavailable(f"the cluster does not serve {kind}: is it installed? (manage.py install-crds)") from None
             log.info("this cluster has no %s: there are none, then", kind)
             return None
+        return listing
 
-    def _list(self, kind: Kind) -> tuple[list[Obj], str]:
-        """All objects of a kind, page by page, and the version to watch from. Raises ApiError."""
-        items: list[Obj] = []
-        token = ""
-        while True:
-            query = {**self._query, "limit": str(PAGE), **({"continue": token} if token else {})}
-            try:
-                page = self._transport.call("GET", path_of(kind, self._namespace), query)
-            except Expired:
-                if not token:
-                    raise
-                items, token = [], ""
-                continue
-            found = page.get("items") or []
-            for obj in found:  # lists of typed kinds leave these to the list itself
-                obj.setdefault("apiVersion", kind.api_version)
-                obj.setdefault("kind", kind.kind)
-            items += found
-            meta = page.get("metadata") or {}
-            token = meta.get("continue") or ""
-            if not token:
-                return items, str(meta.get("resourceVersion") or "")
-
-    def _follow(self, kind: Kind, listed: tuple[list[Obj], str] | None) -> None:
+    def _follow(self, kind: Kind, listing: Listing | None) -> None:
         """Tell one kind's objects for as long as the watch lives."""
         shown: dict[tuple[str, str], Obj] = {}
-        pause = _FIRST_PAUSE
-        if listed is None:
+        patience = Patience(_FIRST_PAUSE, _LONGEST_PAUSE)
+        if listing is None:
             self._has_listed(kind)
             self._closed.wait(_ABSENT_PAUSE)
         while not self._closed.is_set():
             try:
-                if listed is None:
-                    listed = self._list(kind)
-                items, version = listed
-                self._put(self._differences(kind, shown, items))
+                listing, again = self._listing(kind) if listing is None else listing, _soon()
+                version = self._show(kind, shown, listing)
                 self._has_listed(kind)
-                listed, pause = None, _FIRST_PAUSE
-                while not self._closed.is_set() and version:
-                    version = self._stream(kind, shown, version)
+                listing = None
+                while not self._closed.is_set() and version and time.monotonic() < again:
+                    version = self._stream(kind, shown, version, again, patience)
             except Expired:
-                continue
+                listing = None
             except NotFound as error:  # not served now: what was shown stays
+                listing = None
                 if shown:
                     log.warning("%s cannot be watched now: %s", kind, error)
                 self._closed.wait(_LONGEST_PAUSE if shown else _ABSENT_PAUSE)
             except ApiError as error:
+                listing = None
                 log.warning("%s cannot be watched now: %s", kind, error)
-                self._closed.wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                self._closed.wait(_jittered(patience.next()))
             except Exception:
+                listing = None
                 log.exception("the watch of %s failed and begins again", kind)
-                self._closed.wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                self._closed.wait(_jittered(patience.next()))
 
     def _has_listed(self, kind: Kind) -> None:
-        with self._condition:
+        with self._lock:
             was_last = kind in self._unlisted and len(self._unlisted) == 1
             self._unlisted.discard(kind)
         if was_last:
             self._put([WatchEvent("SYNCED", None, {})])
 
-    def _stream(self, kind: Kind, shown: dict[tuple[str, str], Obj], version: str) -> str:
-        """Read one connection to its end; the version reached. Raises Expired when it is time to list again."""
-        query = {**self._query, "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": version, "timeoutSeconds": "600"}
+    def _show(self, kind: Kind, shown: dict[tuple[str, str], Obj], listing: Listing) -> str:
+        """Tell page by page what a list has that was not shown, then what was shown and is gone; the version to go on from."""
+        present: set[tuple[str, str]] = set()
+        begun = listing.begun
+        for items in listing:
+            if listing.begun != begun:  # what was read until then is of another moment
+                begun = listing.begun
+                present.clear()
+            events: list[WatchEvent] = []
+            for obj in items:
+                present.add(_key(obj))
+                events += _told(kind, shown, "MODIFIED", obj)
+            self._put(events)
+            if self._closed.is_set():
+                return ""
+        gone = [key for key in shown if key not in present]
+        self._put([WatchEvent("DELETED", kind, shown.pop(key)) for key in gone])
+        return listing.version
+
+    def _stream(self, kind: Kind, shown: dict[tuple[str, str], Obj], version: str, again: float, patience: Patience) -> str:
+        """Read one connection to its end; the version reached. Raises ApiError when it is time to list again."""
+        begin, told = time.monotonic(), False
+        seconds = max(1, min(random.randint(*STREAM_SECONDS), int(again - begin)))  # noqa: S311 - nothing secret
+        query = {**self._query, "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": version}
+        query["timeoutSeconds"] = str(seconds)
         lines, response = self._transport.lines(path_of(kind, self._namespace), query, IDLE_SECONDS)
         self._streams[kind] = response
         try:
             for line in lines:
                 if self._closed.is_set():
                     break
-                event = orjson.loads(line)
-                obj = event["object"]
-                if event["type"] == "ERROR":
-                    raise refusal(int(obj.get("code") or 500), orjson.dumps(obj))
-                version = str(obj["metadata"]["resourceVersion"])
-                if event["type"] != "BOOKMARK":
-                    self._put(_told(kind, shown, event["type"], obj))
+                event, obj = _event(line)
+                version, told = str(obj["metadata"]["resourceVersion"]), True
+                if event != "BOOKMARK":
+                    self._put(_told(kind, shown, event, obj))
+                patience.reset()
         finally:
             self._streams.pop(kind, None)
             response.close()
+        if not told and time.monotonic() < begin + SHORT_SECONDS:
+            self._closed.wait(_jittered(patience.next()))
         return version
 
-    def _differences(self, kind: Kind, shown: dict[tuple[str, str], Obj], items: list[Obj]) -> list[WatchEvent]:
-        """What a new list changes in what was shown."""
-        present = {_key(obj): obj for obj in items}
-        events: list[WatchEvent] = []
-        for key, old in list(shown.items()):
-            new = present.get(key)
-            if new is None or new["metadata"]["uid"] != old["metadata"]["uid"]:
-                del shown[key]
-                events.append(WatchEvent("DELETED", kind, old))
-        for obj in items:
-            events += _told(kind, shown, "MODIFIED", obj)
-        return events
+
+def _event(line: bytes) -> tuple[str, Obj]:
+    """The type and object of a line. Raises what an ERROR says, and Garbled for what makes no sense: then a list tells."""
+    try:
+        event = orjson.loads(line)
+        kind, obj = event["type"], event["object"]
+        if kind == "ERROR":
+            raise refusal(int(obj.get("code") or 500), orjson.dumps(obj))
+        meta = obj["metadata"]
+        if not meta["resourceVersion"] or (kind != "BOOKMARK" and not meta["name"]):
+            raise KeyError("metadata")
+        meta.pop("managedFields", None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Garbled(f"a line of the stream is no event: {line[:80]!r}") from None
+    return kind, obj
 
 
 def _told(kind: Kind, shown: dict[tuple[str, str], Obj], event: str, obj: Obj) -> list[WatchEvent]:
@@ -210,6 +217,8 @@ def _told(kind: Kind, shown: dict[tuple[str, str], Obj], event: str, obj: Obj) -
     if old is not None and old["metadata"]["resourceVersion"] == obj["metadata"]["resourceVersion"]:
         return []
     shown[key] = obj
+    if old is not None and old["metadata"].get("uid") != obj["metadata"].get("uid"):
+        return [WatchEvent("DELETED", kind, old), WatchEvent("ADDED", kind, obj)]
     kind_of_event: EventType = "ADDED" if old is None else "MODIFIED"
     return [WatchEvent(kind_of_event, kind, obj)]
 
@@ -217,6 +226,15 @@ def _told(kind: Kind, shown: dict[tuple[str, str], Obj], event: str, obj: Obj) -
 def _key(obj: Obj) -> tuple[str, str]:
     meta = obj["metadata"]
     return meta.get("namespace") or "", meta["name"]
+
+
+def _soon() -> float:
+    """When everything is listed again."""
+    return time.monotonic() + AGAIN_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
+
+
+def _jittered(pause: float) -> float:
+    return pause * random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
 
 
 def _without_empty(query: dict[str, str]) -> dict[str, str]:

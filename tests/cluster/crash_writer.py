@@ -19,7 +19,7 @@ def main() -> None:
 
     from cluster.admission import Admission
     from cluster.embedded import open_embedded
-    from cluster.embedded.store import StatusWrite
+    from cluster.port import StatusWrite
     from cluster.kinds import CONFIG_MAP, POD
     from cluster.routers import store_alias
 

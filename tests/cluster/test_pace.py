@@ -40,20 +40,25 @@ def test_what_was_not_used_is_not_saved_up() -> None:
     assert time.at - begin == pytest.approx(0.9)
 
 
+BUDGET = b'{"kind":"Status","reason":"TooManyRequests","details":{"causes":[{"reason":"DisruptionBudget"}]}}'
+
+
 @pytest.mark.parametrize(
-    ("status", "after", "path", "pause"),
+    ("status", "after", "said", "pause"),
     [
-        (429, "1", "/api/v1/pods", 1.0),
-        (429, "0", "/api/v1/pods", 0.1),
-        (429, "3600", "/api/v1/pods", 5.0),
-        (429, None, "/api/v1/pods", None),
-        (429, "Wed, 21 Oct 2026 07:28:00 GMT", "/api/v1/pods", None),
-        (429, "1", "/api/v1/namespaces/default/pods/a/eviction", None),
-        (500, "1", "/api/v1/pods", None),
-        (201, None, "/api/v1/pods", None),
+        (429, "1", b"Too many requests, please try again later.", 1.0),
+        (429, "0", b"", 0.1),
+        (429, "3600", b"", 5.0),
+        (429, None, b"", None),
+        (429, "Wed, 21 Oct 2026 07:28:00 GMT", b"", None),
+        (429, "10", BUDGET, None),
+        (503, "2", b"", 2.0),
+        (503, None, b"", None),
+        (500, "1", b"", None),
+        (201, None, b"", None),
     ],
 )
 def test_only_a_server_that_has_too_much_to_do_is_asked_again(
-    status: int, after: str | None, path: str, pause: float | None
+    status: int, after: str | None, said: bytes, pause: float | None
 ) -> None:
-    assert asked_pause(status, after, path) == pause
+    assert asked_pause(status, after, said) == pause

@@ -10,7 +10,8 @@ import pytest
 
 from cluster.admission import Admission
 from cluster.embedded.memory import Change
-from cluster.embedded.store import EmbeddedCluster, StatusWrite
+from cluster.embedded.store import EmbeddedCluster
+from cluster.port import StatusWrite
 from cluster.embedded.table import StoreTable
 from cluster.errors import NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, NAMESPACE

@@ -20,7 +20,7 @@ from scheduler.loop import SchedulerLoop
 from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
 from testbed.stack import Stack, eventually
-from tests.kubernetes.faulty import Fault, Faulty, faulty
+from tests.kubernetes.faulty import Fault, Faulty, faulty, swallowed
 
 pytestmark = pytest.mark.services
 
@@ -55,10 +55,8 @@ def controlling(cluster: KubernetesCluster) -> Iterator[None]:
 @pytest.fixture
 def client(api_server: ApiServer, stack: Stack, kubelet: FakeKubelet) -> Iterator[tuple[KubernetesCluster, Faulty]]:
     """A client that can be made to fail, over a server with nodes and the built-in queues."""
-    cluster, transport = faulty(api_server)
-    yield cluster, transport
-    transport.dead, transport.faults = False, []
-    cluster.close()
+    with faulty(api_server) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -126,17 +124,16 @@ def test_refused_statuses_of_gangs_are_written_in_the_end(client: Any, backend: 
 def test_a_scheduler_that_dies_between_the_binds_of_a_gang_leaves_them_to_the_next(
     client: Any, backend: KubernetesCluster, api_server: ApiServer
 ) -> None:
-    cluster, transport = faulty(api_server, at_once=1)
     lock = threading.Lock()
     bound = 0
+    with controlling(backend), faulty(api_server, at_once=1) as (cluster, transport):
 
-    def heard(method: str, status: int) -> None:
-        nonlocal bound
-        with lock:
-            bound += method == "POST" and status == 201
-            transport.dead = transport.dead or bound >= 2
+        def heard(method: str, status: int) -> None:
+            nonlocal bound
+            with lock:
+                bound += method == "POST" and status == 201
+                transport.dead = transport.dead or bound >= 2
 
-    with controlling(backend):
         cluster.on_answer(heard)
         with scheduling(cluster):
             submit(backend, "halves")
@@ -147,7 +144,6 @@ def test_a_scheduler_that_dies_between_the_binds_of_a_gang_leaves_them_to_the_ne
             eventually(lambda: running(backend, "halves"))
         after = places(backend)
         assert [now for was, now in zip(before, after, strict=True) if was] == [was for was in before if was]
-    cluster.close()
 
 
 def test_a_node_that_goes_between_decision_and_bind_costs_its_pods_and_no_more(client: Any, backend: KubernetesCluster) -> None:
@@ -188,28 +184,12 @@ def test_a_watch_that_hangs_without_a_word_is_begun_anew(
     client: Any, backend: KubernetesCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "IDLE_SECONDS", 1.5)
-    cluster, transport = client
-    whole, hung = transport.lines, threading.Event()
-
-    def lines(path: str, query: dict[str, str], idle: float) -> Any:
-        found, response = whole(path, query, idle)
-        if path.endswith("/pods") and not hung.is_set():
-            hung.set()
-            return _swallowed(found), response
-        return found, response
-
-    transport.lines = lines
+    cluster, proxy = client
+    proxy.put(Fault("GET", "/pods", 1, query="watch=", lines=swallowed))
     with controlling(backend), scheduling(cluster):
-        eventually(hung.is_set)
+        eventually(lambda: proxy.met)
         submit(backend, "unheard")
         eventually(lambda: running(backend, "unheard"))
-
-
-def _swallowed(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """A stream whose lines are all lost on the way."""
-    for _ in lines:
-        pass
-    yield from ()
 
 
 def test_the_server_may_die_and_come_back(client: Any, backend: KubernetesCluster, api_server: ApiServer) -> None:

@@ -25,13 +25,13 @@ from cluster.embedded.processes.lives import PodLife
 from cluster.embedded.processes.orders import Orders
 from cluster.embedded.processes.status import ContainerLife
 from cluster.embedded.processes.warden import Lack, Line, Warden, remember
-from cluster.embedded.store import EmbeddedCluster, StatusWrite
+from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, Conflict, NotFound, Unavailable
 from cluster.events import event_about
 from cluster.kinds import CONFIG_MAP, EVENT, NODE, POD, SECRET, SERVICE
 from cluster.logs.store import LogStore
 from cluster.objects import is_deleting, labels, name, namespace, now_stamp, uid
-from cluster.port import Obj, WatchEvent
+from cluster.port import Obj, StatusWrite, WatchEvent
 
 logger = logging.getLogger(__name__)
 
