@@ -102,7 +102,7 @@ def live(given: argparse.Namespace) -> None:
         before, total, begin = at_work.busy(), given.jobs * given.pods, time.monotonic()
         kept_all(at_work.cluster.create_many(JOB, [job(f"job-{n}", {"worker": given.pods}) for n in range(given.jobs)]))
         submitted = time.monotonic() - begin
-        while at_work.pods() < total or at_work.unbound():
+        while at_work.gangs() < given.jobs or at_work.unbound():
             if time.monotonic() > begin + LONGEST:
                 raise SystemExit(
                     f"not all pods were bound: {at_work.log('controller')[-2000:]}{at_work.log('scheduler')[-2000:]}"
