@@ -103,7 +103,7 @@ class World:
         return {**found, "server": sum(map(_processor_seconds, self.server.pids))}
 
     def gangs(self) -> int:
-        """How many gangs have all their nodes, as their PodGroups say; asked cheaply. The scheduler says so after the last bind."""
+        """How many gangs have all their nodes, as their PodGroups say after the last bind; asked cheaply."""
         return sum((group.get("status") or {}).get("phase") == "Running" for group in self.cluster.list(POD_GROUP).items)
 
     def unbound(self) -> bool:
