@@ -21,7 +21,7 @@ from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
-from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
+from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, route, with_namespace
 from cluster.rows import event_row
 from jobs import filters, keys, operations, writes
 from jobs.made import in_force
@@ -111,16 +111,16 @@ class JobViewSet(ObjectViewSet):
             "changes": [change_row(change) for change in PhaseChange.objects.filter(job_uid=obj.uid)],
         }
 
-    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT}, parameters=[DRY_RUN, KEY])
+    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT}, parameters=[DRY_RUN, KEY, NAMESPACE])
     def create(self, request: Request) -> Response:
         """Submit a job; its owner is who asks."""
         document = only(request.data)
-        owner = request.user.get_username()
+        manifest, owner = with_namespace(request, document.obj), request.user.get_username()
         with about(document):
             if is_dry_run(request):
-                obj = operations.submit(runtime.current(), document.obj, owner=owner, dry_run=True)
+                obj = operations.submit(runtime.current(), manifest, owner=owner, dry_run=True)
                 return Response({"dryRun": True, "manifest": shown(obj)})
-            return once(request, lambda: self._submit(document.obj, owner))
+            return once(request, lambda: self._submit(manifest, owner))
 
     def _submit(self, manifest: Body, owner: str) -> Response:
         obj = writes.submit(manifest, owner)

@@ -17,7 +17,7 @@ from cluster.disclosure import shown
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
-from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run
+from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, with_namespace
 from cluster.rows import event_row
 from jobs import operations, owned
 from jobs.models import Job
@@ -52,15 +52,16 @@ class OwnedViewSet(ObjectViewSet):
             "events": [event_row(event) for event in events_of(obj.uid)[:EVENT_LIMIT]],
         }
 
-    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT}, parameters=[DRY_RUN, KEY])
+    @extend_schema(request=Manifest, responses={201: OpenApiTypes.OBJECT}, parameters=[DRY_RUN, KEY, NAMESPACE])
     def create(self, request: Request) -> Response:
         """Create one from its manifest; its owner, and the owner of its jobs, is who asks."""
         document, owner = only(request.data), request.user.get_username()
+        manifest = with_namespace(request, document.obj)
         with about(document):
             if is_dry_run(request):
-                obj = operations.submit_kind(runtime.current(), self.kind, document.obj, owner=owner, dry_run=True)
+                obj = operations.submit_kind(runtime.current(), self.kind, manifest, owner=owner, dry_run=True)
                 return Response({"dryRun": True, "manifest": shown(obj)})
-            return once(request, lambda: self._create(document.obj, owner))
+            return once(request, lambda: self._create(manifest, owner))
 
     def _create(self, manifest: Body, owner: str) -> Response:
         obj = owned.create(self.kind, manifest, owner, type(self).project)

@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.urls import include, path, re_path
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 from knox.views import LoginView, LogoutAllView, LogoutView
 from rest_framework import serializers
@@ -25,8 +25,9 @@ from rest_framework.views import APIView
 from cluster import runtime
 from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
-from cluster.rest.views import Manifest, is_dry_run, route
+from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
+from jobs.bulk.api import urlpatterns as bulk_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
@@ -101,9 +102,6 @@ class LogoutAll(LogoutAllView):
     """End all tokens of who asks."""
 
 
-NAMESPACE = OpenApiParameter("namespace", str, description="of what names none; `default` unless it is given")
-
-
 class Apply(APIView):
     """Create or change many objects at once: every document is tried before the first is written."""
 
@@ -162,6 +160,7 @@ v1 = [
     *cluster_urls,
     *queues_urls,
     *jobs_urls,
+    *bulk_urls,
     *flow_urls,
     *cron_urls,
     *logs_urls,

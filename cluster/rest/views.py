@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import URLPattern, path
 from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
@@ -122,6 +123,17 @@ class ObjectViewSet(GenericViewSet[Any]):
         """Raises PermissionDenied when the policy says no."""
         if not policy().may(self.request.user, right, obj):
             raise PermissionDenied(f"You may not do this to {obj}." if obj else "You may not do this.")
+
+
+NAMESPACE = OpenApiParameter("namespace", str, description="of what names none; `default` unless it is given")
+
+
+def with_namespace(request: Request, obj: Obj) -> Obj:
+    """A manifest that names no namespace, in the one of `?namespace=`."""
+    namespace, meta = request.query_params.get("namespace"), obj.get("metadata")
+    if not namespace or not isinstance(meta, dict) or meta.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**meta, "namespace": namespace}}
 
 
 def includes_manifest(request: Request) -> bool:

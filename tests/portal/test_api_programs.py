@@ -146,3 +146,16 @@ def test_a_pods_row_says_its_state_as_kubectl_does(ada):
     (row,) = get(ada, "pods")["results"]
     assert (row["word"], row["ready"], row["containers"], row["restarts"]) == ("CrashLoopBackOff", 0, 1, 4)
     assert row["restarted_at"] == "2026-01-02T03:04:05+00:00"
+
+
+def test_a_manifest_without_a_namespace_goes_where_the_query_says(ada, cluster):
+    cluster.create(QUEUE, {"metadata": {"name": "default"}, "spec": {"weight": 1}})
+    project_queues(Batch(cluster.list(QUEUE).items))
+    spec = make.job()["spec"]
+    bare = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "one"}, "spec": spec}
+    named = {**bare, "metadata": {"name": "one", "namespace": "b"}}
+    for sent, found in ((bare, "a"), (named, "b")):
+        made = ada.post("/api/v1/jobs?namespace=a", sent, "application/json")
+        assert (made.status_code, made.json()["namespace"]) == (201, found)
+    refused = ada.post("/api/v1/jobs?namespace=Not_One", {**bare, "metadata": {"name": "two"}}, "application/json")
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/metadata/namespace")
