@@ -27,7 +27,6 @@ from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
 from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
-from jobs.bulk.api import urlpatterns as bulk_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
@@ -160,7 +159,6 @@ v1 = [
     *cluster_urls,
     *queues_urls,
     *jobs_urls,
-    *bulk_urls,
     *flow_urls,
     *cron_urls,
     *logs_urls,
