@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from cluster.kinds import CONFIG_MAP, SECRET
 from cluster.port import Obj
+from jobs.elsewhere import SAID
 from scheduler.framework.explain import Stage
 
 HELD = "basalt.dev/held"
@@ -18,8 +19,9 @@ VOLUMES = "volumes"
 """In the place of a plugin: a claim that the job's volumes name."""
 
 TAKEN, FAILED, CLAIM_MISSING = "plugin.taken", "plugin.failed", "claim.missing"
-CODES = (TAKEN, FAILED, CLAIM_MISSING)
-"""An object of the plugin's name is somebody else's; the plugin failed otherwise; there is no claim of that name."""
+CODES = (TAKEN, FAILED, CLAIM_MISSING, SAID)
+"""An object of the plugin's name is somebody else's; the plugin failed otherwise; there is no claim of that name. And what
+another scheduler says of its jobs."""
 
 
 def said(plugin: str, kind: str = "", name: str = "") -> str:
@@ -39,7 +41,7 @@ def verdict(job: Obj | None) -> dict[str, Any] | None:
 
 
 def is_held(verdict: Mapping[str, Any] | None) -> bool:
-    """Whether a verdict is the controller's, of which the scheduler knows nothing."""
+    """Whether a verdict is the controller's, or another scheduler's: ours knows nothing of it."""
     return bool(verdict) and verdict.get("code") in CODES  # type: ignore[union-attr]
 
 

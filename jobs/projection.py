@@ -19,7 +19,7 @@ from cluster.models import Node
 from cluster.pod_state import PodState
 from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
-from jobs import held, history, keys, troubles
+from jobs import elsewhere, held, history, keys, troubles
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.disclosure import as_read
 from jobs.models import Job, JobLabel, Pod, PodGroup, Task
@@ -230,7 +230,8 @@ def project_pod_groups(batch: Batch) -> None:
     with writing(Job):
         changes = apply(PodGroup, pod_group, batch)
         moved = [change for change in changes if differs(change, ("phase", "queue", "deleted_at"))]
-        notify("jobs", renew({change.after.job_uid for change in moved} - {""}))
+        told = [change for change in changes if differs(change, ("phase", "queue", "deleted_at", "conditions"))]
+        notify("jobs", renew({change.after.job_uid for change in told} - {""}))
         _count_groups(moved)
 
 
@@ -303,6 +304,9 @@ def renew(job_uids: Collection[str]) -> set[str]:
         waits = row.deleted_at is None and row.phase in MAY_WAIT
         if waits and (why := held.verdict(row.manifest)):
             new |= {"verdict": why, "verdict_stage": why["stage"]}
+        elif waits and not elsewhere.is_ours(row.manifest):
+            why = elsewhere.verdict(found)
+            new |= {"verdict": why, "verdict_stage": why["stage"] if why else ""}
         elif row.verdict is not None and (not waits or held.is_held(row.verdict)):
             new |= {"verdict": None, "verdict_stage": ""}
         if any(getattr(row, name) != value for name, value in new.items()):

@@ -43,6 +43,8 @@ class PartCommand(BaseCommand):
 
     part = ""
     port = 0
+    switch = ""
+    """The setting by which somebody else does this part's work, if there is one."""
 
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """What the part does while it leads, anew each time."""
@@ -69,6 +71,8 @@ class PartCommand(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         gc.set_threshold(*COLLECTED)
+        if self.switch and not getattr(settings, self.switch):
+            raise CommandError(f"{self.switch}=off: this cluster has another {self.part}. Nothing is to be done here.")
         stop, ending = threading.Event(), Ending()
         try:
             election = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -59,7 +60,8 @@ def scheduler(request: HttpRequest) -> HttpResponse:
     names = _names(cycles, loaded)
     may_read = policy().may(request.user, "scheduler.source")
     context = {
-        "conf": row,
+        "conf": row if settings.BASALT_SCHEDULER else None,
+        "is_elsewhere": not settings.BASALT_SCHEDULER,
         "outdated": outdated,
         "actions": [_action(loaded, name) for name in loaded.actions] if loaded else [],
         "tiers": [[_plugin(option) for option in tier] for tier in loaded.tiers] if loaded else [],

@@ -17,6 +17,8 @@ BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (d
 BASALT_EVENTS_KEEP_DAYS days for which events of the cluster are kept after they were last seen (default: 90)
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
+BASALT_SCHEDULER        off: another scheduler, such as Volcano's, serves this cluster; Basalt shows what it writes (default: on)
+BASALT_CONTROLLER       off: other controllers, such as Volcano's, serve this cluster (default: on)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
 BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster (default: the embedded one of `manage.py run`)
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
@@ -65,6 +67,14 @@ def _whole(name: str, default: int, least: int = 1) -> int:
     if not text.isdecimal() or int(text) < least:
         raise SystemExit(f"{name} is {'' if least else '0 or '}a whole number above 0, not {text!r}.")
     return int(text)
+
+
+def _switch(name: str) -> bool:
+    """A setting that is on unless it says off."""
+    text = os.environ.get(name) or "on"
+    if text not in ("on", "off"):
+        raise SystemExit(f"{name} is on or off, not {text!r}.")
+    return text == "on"
 
 
 def _secret_key() -> str:
@@ -357,6 +367,7 @@ SPECTACULAR_SETTINGS = {
 LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
 BASALT_POLICY = "portal.policy.StaffPolicy"
+BASALT_SCHEDULER, BASALT_CONTROLLER = _switch("BASALT_SCHEDULER"), _switch("BASALT_CONTROLLER")
 BASALT_CONTROLLERS = os.environ.get("BASALT_CONTROLLERS", "threads")
 if BASALT_CONTROLLERS not in ("threads", "workers"):
     raise SystemExit(f"BASALT_CONTROLLERS is threads or workers, not {BASALT_CONTROLLERS!r}.")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+from django.utils import timezone
+
 from cluster import objects
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
 from queues.choices import QueueState
 from queues.models import Queue
+from queues.sampling import Sampler
 from queues.tree import parent_of
 
 SHARES = ("share", "share_allocated", "share_deserved", "share_request", "share_inqueue")
@@ -33,14 +37,34 @@ def queue(obj: Obj, deleted: bool = False) -> Queue:
         guarantee=objects.resource_units((spec.get("guarantee") or {}).get("resource")),
         labels=dict(objects.labels(obj)),
         annotations=dict(objects.annotations(obj)),
+        **({} if settings.BASALT_SCHEDULER else _told(spec, status)),
     )
 
 
+def _told(spec: Obj, status: Obj) -> dict[str, Any]:
+    """The figures of a queue that another scheduler serves: what it writes into the status, and nothing that it does not say."""
+    allocated = objects.resource_units(status.get("allocated"))
+    deserved = objects.resource_units(spec.get("deserved"))
+    share = max((allocated.get(resource, 0) / units for resource, units in deserved.items() if units), default=0.0)
+    return {"share": share, "share_allocated": allocated, "share_deserved": deserved, "share_request": {}, "share_inqueue": {}}
+
+
 def project(batch: Batch) -> None:
-    """Queues, forward only; shares and counts of PodGroups stay as they are."""
+    """Queues, forward only; counts of PodGroups stay as they are, and so do the shares that our scheduler computes."""
+    kept, shown = (SHARES, SHOWS) if settings.BASALT_SCHEDULER else ((), SHOWS + SHARES)
     with writing(Queue):
-        changes = apply(Queue, queue, batch, keep=SHARES + GROUPS)
-        notify("queues", (change.after.name for change in changes if differs(change, SHOWS)))
+        changes = apply(Queue, queue, batch, keep=kept + GROUPS)
+        notify("queues", (change.after.name for change in changes if differs(change, shown)))
+        if changes and not settings.BASALT_SCHEDULER:
+            _sample()
+
+
+_sampler = Sampler()
+
+
+def _sample() -> None:
+    rows = Queue.objects.filter(deleted_at=None).only("name", *SHARES)
+    _sampler.offer({row.name: {column: getattr(row, column) for column in SHARES} for row in rows}, timezone.now())
 
 
 SHOWS = ("parent", "weight", "priority", "reclaimable", "state", "capability", "deserved", "guarantee", "deleted_at")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from queues.models import Queue
 
 Row = dict[str, Any]
 
 
 def queue_row(queue: Queue) -> Row:
-    """One queue; amounts are dicts of smallest units. `allocated`, `deserved`, `request`, `inqueue` are the scheduler's."""
+    """One queue; amounts are dicts of smallest units. `allocated`, `deserved`, `request`, `inqueue` are the scheduler's; None
+    where another scheduler than ours does not say them."""
     return {
         "uid": queue.uid,
         "name": queue.name,
@@ -25,8 +28,8 @@ def queue_row(queue: Queue) -> Row:
         "share": queue.share,
         "allocated": queue.share_allocated,
         "deserved": queue.share_deserved,
-        "request": queue.share_request,
-        "inqueue": queue.share_inqueue,
+        "request": queue.share_request if settings.BASALT_SCHEDULER else None,
+        "inqueue": queue.share_inqueue if settings.BASALT_SCHEDULER else None,
         "groups_pending": queue.groups_pending,
         "groups_inqueue": queue.groups_inqueue,
         "groups_running": queue.groups_running,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -41,6 +42,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     shares = history.shares_over_time(named, others, drawn, history.WINDOWS[window], runtime.now())
     context = {
         "branches": branches,
+        "is_ours": settings.BASALT_SCHEDULER,
         "resources": names,
         "shown": shown,
         "chosen": chosen if chosen in names else "",
@@ -76,6 +78,8 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "queue": queue,
         "branch": branch,
         "share": max([queue.share, *(bar.allocated / bar.deserved for bar in branch.bars if bar.deserved)]),
+        "is_told": settings.BASALT_SCHEDULER or any(bar.deserved for bar in branch.bars),
+        "is_ours": settings.BASALT_SCHEDULER,
         "amounts": [(bar, queue.deserved.get(bar.resource)) for bar in branch.bars],
         "children": [each for each in branches if each.queue.parent == name and each.queue.name != name],
         "resources": names,

@@ -189,6 +189,7 @@ def _places(verdict: Verdict, model: str) -> dict[str, str]:
         "plugin": verdict.get("plugin", ""),
         "kind": verdict.get("kind", ""),
         "object": verdict.get("object", ""),
+        "said": verdict.get("said", ""),
         "resource": resource_name(resource),
         "cause": next((cause_label(cause) for cause, _count in _by_count(verdict)), ""),
         "used_bare": _bare(used, resource),

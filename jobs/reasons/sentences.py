@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from cluster.display import spaced
-from jobs import held
+from jobs import elsewhere, held
 from jobs.reasons import supplies
 from scheduler.framework.explain import Code, Stage
 
@@ -156,6 +156,7 @@ def _far_no_victims(verdict: Verdict) -> str:
 SHORT: dict[str, Form] = {
     **supplies.SHORT,
     **held.SHORT,
+    **elsewhere.SHORT,
     Code.QUEUE_MISSING: lambda v: _("Queue %(queue)s does not exist"),
     Code.QUEUE_CLOSED: lambda v: _("Queue %(queue)s is closed"),
     Code.QUEUE_CYCLE: lambda v: _("Nothing is scheduled: queue %(queue)s is its own ancestor"),
@@ -187,6 +188,7 @@ SHORT: dict[str, Form] = {
 LONG: dict[str, Form] = {
     **supplies.LONG,
     **held.LONG,
+    **elsewhere.LONG,
     Code.QUEUE_CAPABILITY: _far_at_limit,
     Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
     Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
@@ -209,6 +211,7 @@ LONG: dict[str, Form] = {
 ADVICE: dict[str, Form] = {
     **supplies.ADVICE,
     **held.ADVICE,
+    **elsewhere.ADVICE,
     Code.QUEUE_MISSING: lambda v: _("Submit it to a queue that exists, or ask an administrator to make %(queue)s."),
     Code.QUEUE_CLOSED: lambda v: _("Submit it to an open queue, or ask an administrator to open %(queue)s."),
     Code.QUEUE_CYCLE: lambda v: _("Ask an administrator to give queue %(queue)s another parent."),

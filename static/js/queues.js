@@ -62,13 +62,13 @@ if (holder) {
     node.bars = resources.map((name, at) => {
       const children = (part) => node.below.reduce((all, { bars }) => all + bars[at][part], 0);
       const allocated = Math.max(row.allocated[name] ?? 0, children("allocated"));
-      const admitted = allocated + Math.max(row.inqueue[name] ?? 0, children("admitted") - children("allocated"));
+      const admitted = allocated + Math.max(row.inqueue?.[name] ?? 0, children("admitted") - children("allocated"));
       const guarantee = row.guarantee[name] ?? 0;
       return {
         allocated, admitted,
         guarantee: root ? Math.max(guarantee, children("guarantee")) : guarantee,
         deserved: root ? total[name] : (row.deserved[name] ?? row.deserved_spec[name] ?? 0) || children("deserved"),
-        request: Math.max(row.request[name] ?? 0, children("request")),
+        request: Math.max(row.request?.[name] ?? 0, children("request")),
         capability: root ? total[name] : row.capability[name],
       };
     });
@@ -96,7 +96,7 @@ if (holder) {
       if (!first || before !== figures.textContent) flash(figures.closest("td"));
       return;
     }
-    for (const part of ["deserved", "allocated", "admitted", "request"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+    for (const part of rows.get(node.name).request ? ["deserved", "allocated", "admitted", "request"] : ["deserved", "allocated"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
   }
 
   function put(place, content) {

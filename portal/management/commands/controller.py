@@ -19,7 +19,7 @@ from portal.process import PartCommand
 
 class Command(PartCommand):
     help = "Run the controllers of jobs, queues, flows and cron jobs over a Kubernetes cluster."
-    part, port = "controller", 8081
+    part, port, switch = "controller", 8081, "BASALT_CONTROLLER"
 
     _manager: ControllerManager | None = None
     _metrics: ControllerMetrics | None = None

@@ -58,6 +58,9 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=1, help="of run times and of the sample jobs")
 
     def handle(self, **options: Any) -> None:
+        for switch in ("BASALT_SCHEDULER", "BASALT_CONTROLLER"):
+            if not getattr(settings, switch):
+                raise CommandError(f"{switch}=off is for a Kubernetes cluster that has another one; here nothing would run.")
         if options["speed"] != 1 and settings.BASALT_CONTROLLERS == "workers":
             raise CommandError("--speed does not go with BASALT_CONTROLLERS=workers: workers live by the wall's clock.")
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ways of asking stop it in the same, clean way

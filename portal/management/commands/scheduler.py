@@ -25,7 +25,7 @@ REST = 1.0
 
 class Command(PartCommand):
     help = "Schedule the pods of a Kubernetes cluster (BASALT_CLUSTER_URL, the kubeconfig, or the service account of this pod)."
-    part, port = "scheduler", 8080
+    part, port, switch = "scheduler", 8080, "BASALT_SCHEDULER"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
