@@ -24,6 +24,7 @@ if not apps.ready:  # a worker's own process; elsewhere Django stands already
 from django.conf import settings
 
 from cluster.clock import SystemClock
+from jobs.controller.base import REST
 from jobs.controller.crew import Dispatcher, Worker
 from jobs.controller.shared import SharedQueue
 from portal import services, tidying
@@ -88,7 +89,8 @@ def _current() -> Worker:
     with _lock:
         if _worker is None:
             cluster = services.cluster()
-            made = Worker(cluster, cluster.clock, SharedQueue(services.redis()))
+            rest = REST if settings.BASALT_CLUSTER == "kubernetes" else 0.0
+            made = Worker(cluster, cluster.clock, SharedQueue(services.redis(), rest=rest))
             made.start()
             _worker = made
         return _worker

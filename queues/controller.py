@@ -96,6 +96,7 @@ class QueueController:
         commands = sorted(self._informer.by(COMMAND, "queue", key[1:]), key=objects.resource_version)
         if queue is None or objects.is_deleting(queue):
             self._counted_at.pop(key, None)
+            self._rests.written(key)
             return None
         can_be_edited = state_of(queue) in (QueueState.OPEN, QueueState.CLOSED)
         if objects.name(queue) != ROOT and not (queue.get("spec") or {}).get("parent") and can_be_edited:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 import redis
 
 from cluster.clock import Clock
-from cluster.errors import ApiError
+from cluster.errors import ApiError, Unavailable
+from cluster.fenced import fenced
 from cluster.port import Cluster
 from jobs.controller.roster import Roster
 from jobs.controller.shared import Lease, SharedQueue
@@ -29,6 +30,8 @@ RESYNC_SECONDS = 600.0
 CATCH_UP_SECONDS = 5.0
 """How long a worker waits for its copy to show what the last worker of a key wrote."""
 _PAUSE = 1.0
+_MARGIN = 0.8
+"""The part of a lease in which its worker writes: it has stopped before anybody else begins."""
 
 log = logging.getLogger(__name__)
 
@@ -109,13 +112,18 @@ class Dispatcher:
 
 
 class Worker:
-    """Takes keys, in as many threads as call `work_one`."""
+    """Takes keys, in as many threads as call `work_one`. A thread writes only while the lease of its key holds, by this
+    process's own clock: one that was held up for longer finds its next write refused, and its pass ends."""
 
     def __init__(self, cluster: Cluster, clock: Clock, queue: SharedQueue, *, schedulers: Sequence[str] | None = None) -> None:
         self._queue, self._clock = queue, clock
-        self._roster = Roster.over(cluster, clock, schedulers=schedulers, refusals=queue.refusals)
+        self._roster = Roster.over(
+            fenced(cluster, self._check), clock, schedulers=schedulers, refusals=queue.refusals, rests=queue.rests
+        )
         self._stop, self._changed = threading.Event(), threading.Event()
         self._held: dict[str, Lease] = {}
+        self._until: dict[str, float] = {}
+        self._mine = threading.local()
         self._lock = threading.Lock()
         self._threads = [
             threading.Thread(target=self._feed, name="worker-feed", daemon=True),
@@ -140,11 +148,12 @@ class Worker:
 
     def work_one(self) -> bool:
         """Work one key that is due; False when there is none, or the local copy is not complete yet."""
-        informer = self._roster.informer
+        informer, asked = self._roster.informer, time.monotonic()
         if not informer.synced or (lease := self._queue.take()) is None:
             return False
         with self._lock:
-            self._held[lease.token] = lease
+            self._held[lease.token], self._until[lease.token] = lease, asked + _MARGIN * self._queue.lease_seconds
+        self._mine.token = lease.token
         written: dict[str, int] = {}
         try:
             informer.wait_for(lease.versions, CATCH_UP_SECONDS)
@@ -153,8 +162,14 @@ class Worker:
         finally:
             with self._lock:
                 self._held.pop(lease.token, None)
+                self._until.pop(lease.token, None)
             self._queue.done(lease, written)
         return True
+
+    def _check(self) -> None:
+        """Raise Unavailable when somebody else may have this thread's key by now."""
+        if time.monotonic() >= self._until.get(getattr(self._mine, "token", ""), float("-inf")):
+            raise Unavailable("this worker was held up for so long that another may have its key: it writes no more")
 
     def _reconcile(self, lease: Lease) -> None:
         name, item = lease.key
@@ -188,8 +203,13 @@ class Worker:
             with self._lock:
                 held = list(self._held.values())
             for lease in held:
+                asked = time.monotonic()
                 try:
-                    if not self._queue.renew(lease):
+                    holds = self._queue.renew(lease)
+                    if not holds:
                         log.warning("%s %s took so long that another worker has it now", *lease.key)
+                    with self._lock:
+                        if lease.token in self._until:
+                            self._until[lease.token] = asked + _MARGIN * self._queue.lease_seconds if holds else float("-inf")
                 except redis.RedisError as error:
                     log.warning("a lease could not be renewed: %s", error)

@@ -130,6 +130,7 @@ class JobController:
         with self._lock:
             self._vanished.pop(key, None)
         self._context.refusals.clear(key)
+        self._context.rests.written(key)
         namespace, _, name = key.partition("/")
         for command in self._context.informer.by(COMMAND, "job", key):
             try:

@@ -95,11 +95,11 @@ class Pass:
         return (self.job.get("status") or {}).get("controlledResources") or {}
 
     def _patch_status(self, status: dict[str, Any]) -> None:
-        patch, rests, uid = difference(self.job.get("status") or {}, status), self.context.rests, objects.uid(self.job)
-        if patch.keys() <= COUNTS and patch and (rest := rests.left(uid, self.context.clock.now())):
+        patch, rests, key = difference(self.job.get("status") or {}, status), self.context.rests, objects.key(self.job)
+        if patch.keys() <= COUNTS and patch and (rest := rests.left(key, self.context.clock.now())):
             self.rest = rest
             return
-        rests.written(uid)
+        rests.written(key)
         if not patch:
             return
         meta = self.job["metadata"]

@@ -2,8 +2,8 @@
 
 `wanted` holds keys with the time at which they fall due, `leases` those that are being worked with the time until which their
 worker has them. A worker renews its leases; when it dies they run out, and its keys are wanted again. All of it in Redis's own
-time, each step one script, so that it is done whole or not at all. A worker that was only held up and goes on beside the next
-one does no harm: every pass is idempotent, and its status write is refused.
+time, each step one script, so that it is done whole or not at all. A worker that was only held up writes nothing once its lease
+may have run out (`crew`); what was on its way then does no harm: every pass is idempotent, and its status write is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import redis
 
+from cluster.rests import Rests
 from jobs.controller.base import Refusals
 from jobs.controller.roster import Key
 from jobs.controller.workqueue import FIRST_DELAY, LONGEST_DELAY
@@ -111,13 +112,21 @@ class Lease:
 class SharedQueue:
     """Keys that wait for a worker of any process. Raises `redis.RedisError` when Redis does not answer."""
 
-    def __init__(self, connection: redis.Redis, *, name: str = "basalt:work", lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self,
+        connection: redis.Redis,
+        *,
+        name: str = "basalt:work",
+        lease_seconds: float = LEASE_SECONDS,
+        rest: float = 0.0,
+    ) -> None:
         self._redis, self._name, self.lease_seconds = connection, name, lease_seconds
         self._sets = [f"{name}:{part}" for part in ("wanted", "leases", "tokens")]
         script = connection.register_script
         self._add, self._take, self._renew, self._done = script(_ADD), script(_TAKE), script(_RENEW), script(_DONE)
         self._reap, self._due, self._lead, self._resign = script(_REAP), script(_DUE), script(_LEAD), script(_RESIGN)
         self.refusals = SharedRefusals(connection, f"{name}:refusals")
+        self.rests = SharedRests(connection, f"{name}:rests", rest)
 
     def add(self, key: Key) -> bool:
         """Ask for a key as soon as possible; whether nobody had asked for it yet."""
@@ -135,7 +144,7 @@ class SharedQueue:
             return None
         key = _key(found.decode())
         versions = self._redis.get(self._seen(key))
-        return Lease(key, token, json.loads(versions) if versions else {})  # type: ignore[arg-type]
+        return Lease(key, token, json.loads(versions) if versions else {})
 
     def renew(self, lease: Lease) -> bool:
         """Keep a key for longer; False when it was given to somebody else."""
@@ -149,7 +158,7 @@ class SharedQueue:
 
     def retry(self, key: Key) -> int:
         """Ask for a key that failed, after a delay that doubles each time; how often it has failed now."""
-        failures = int(self._redis.hincrby(f"{self._name}:failures", _text(key), 1))  # type: ignore[arg-type]
+        failures = int(self._redis.hincrby(f"{self._name}:failures", _text(key), 1))
         self.add_after(key, min(FIRST_DELAY * 2.0 ** min(failures - 1, 60), LONGEST_DELAY))
         return failures
 
@@ -194,11 +203,31 @@ class SharedRefusals(Refusals):
 
     def of(self, key: str) -> int:
         """How many there were."""
-        return int(self._redis.hget(self._name, key) or 0)  # type: ignore[arg-type]
+        return int(self._redis.hget(self._name, key) or 0)
 
     def clear(self, key: str) -> None:
         """It went well, or is no more."""
         self._redis.hdel(self._name, key)
+
+
+class SharedRests(Rests):
+    """Pauses that hold for every process: whoever has the key when one is over writes."""
+
+    def __init__(self, connection: redis.Redis, name: str, seconds: float) -> None:
+        super().__init__(seconds)
+        self._redis, self._name = connection, name
+
+    def left(self, key: str, now: float) -> float:
+        """Seconds that a write that only counts has still to wait."""
+        if not self._seconds:
+            return 0.0
+        self._redis.hsetnx(self._name, key, now + self._seconds)
+        return max(float(self._redis.hget(self._name, key) or now) - now, 0.0)
+
+    def written(self, key: str) -> None:
+        """Nothing waits any more."""
+        if self._seconds:
+            self._redis.hdel(self._name, key)
 
 
 def _text(key: Key) -> str:

@@ -13,7 +13,7 @@ import redis
 
 from cluster.clock import SystemClock
 from cluster.embedded.store import EmbeddedCluster
-from cluster.kinds import JOB, POD, POD_GROUP
+from cluster.kinds import CONFIG_MAP, JOB, POD, POD_GROUP
 from jobs.controller.crew import Dispatcher, Worker
 from jobs.controller.shared import SharedQueue
 from tests.jobs.world import SCHEDULERS, World, all_rules, job, task
@@ -217,3 +217,79 @@ def test_a_redis_that_forgot_everything_is_told_all_again(crew: Crew, queue: Sha
     for key in connection.scan_iter(f"{queue._name}*"):
         connection.delete(key)
     crew.until(lambda: phases(crew) == {"Completed"})
+
+
+def test_counts_rest_for_all_processes_together(queue: SharedQueue, connection: redis.Redis):
+    first, second = (SharedQueue(connection, name=queue._name, rest=1.0).rests for _ in range(2))
+    assert [first.left("default/a", 10.0), second.left("default/a", 10.5), first.left("default/a", 11.0)] == [1.0, 0.5, 0.0]
+    second.written("default/a")
+    assert first.left("default/a", 12.0) == 1.0
+    assert queue.rests.left("default/a", 12.0) == 0.0
+
+
+def test_a_worker_that_was_held_up_makes_nothing_for_a_job_that_has_ended_meanwhile(
+    queue: SharedQueue, monkeypatch: pytest.MonkeyPatch
+):
+    """It looks for the ConfigMap, is held up until another worker has brought the job to its end, and would make it then."""
+    cluster, held, ended = EmbeddedCluster(admission=all_rules()), threading.Event(), threading.Event()
+    world = World.over(cluster, cluster.clock)
+    slow, quick = (Worker(cluster, cluster.clock, queue, schedulers=SCHEDULERS) for _ in range(2))
+    assert slow.start()
+    assert quick.start()
+    get, slow_thread = cluster.get, threading.Thread(target=lambda: slow.work_one())
+
+    def hold(kind, name, namespace=""):
+        if threading.current_thread() is slow_thread and kind == CONFIG_MAP and not held.is_set():
+            held.set()
+            assert ended.wait(20)
+        return get(kind, name, namespace)
+
+    monkeypatch.setattr(cluster, "get", hold)
+    monkeypatch.setattr(slow, "_queue", HeldUp(queue, held))
+    for title, parent in (("root", {}), ("default", {"parent": "root"})):
+        world.make_queue(title, weight=1, **parent)
+    world.submit(job(plugins={"svc": []}))
+    queue.add(("job", "default/train"))
+    slow_thread.start()
+    assert held.wait(10)
+    time.sleep(queue.lease_seconds + 0.1)
+    assert queue.reap() == 1
+
+    def goes(wanted: str) -> None:
+        end = time.monotonic() + 20
+        while world.phase() != wanted:
+            assert time.monotonic() < end
+            queue.add(("job", "default/train"))
+            quick.work_one()
+            world.schedule()
+            world.run_kubelet()
+
+    goes("Running")
+    assert cluster.get(CONFIG_MAP, "train-svc", "default")
+    for pod in world.pods("train"):
+        world.end(pod["metadata"]["name"])
+    goes("Completed")
+    queue.add(("job", "default/train"))
+    quick.work_one()
+    assert cluster.list(CONFIG_MAP).items == []
+    ended.set()
+    slow_thread.join(10)
+    assert cluster.list(CONFIG_MAP).items == []
+    assert world.phase() == "Completed"
+    for worker in (slow, quick):
+        worker.stop()
+
+
+class HeldUp:
+    """The queue as a process sees it that does not run: nothing is renewed."""
+
+    def __init__(self, queue: SharedQueue, held: threading.Event) -> None:
+        self._queue, self._held = queue, held
+
+    def renew(self, lease) -> bool:
+        if self._held.is_set():
+            raise redis.RedisError("this process does not run")
+        return self._queue.renew(lease)
+
+    def __getattr__(self, name: str):
+        return getattr(self._queue, name)
