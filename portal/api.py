@@ -27,12 +27,14 @@ from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
 from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
+from jobs.bulk.api import urlpatterns as bulk_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
 from portal.about import About
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
+from portal.unblock.api import urlpatterns as unblock_urls
 from queues.api import urlpatterns as queues_urls
 
 
@@ -157,8 +159,10 @@ v1 = [
     *route("apply", Apply, "apply"),
     *ledger_urls,
     *cluster_urls,
+    *unblock_urls,
     *queues_urls,
     *jobs_urls,
+    *bulk_urls,
     *flow_urls,
     *cron_urls,
     *logs_urls,

@@ -9,6 +9,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from portal import apply_page, probes, samples_page, scheduler_page, views
+from portal.unblock import views as unblock_views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -23,6 +24,11 @@ urlpatterns = [
     path("scheduler/", scheduler_page.scheduler, name="scheduler"),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
+    path("jobs/<str:uid>/unblock/", unblock_views.ways, name="unblock"),
+    path("jobs/<str:uid>/unblock/<int:place>/", unblock_views.way, name="way"),
+    path("jobs/<str:uid>/priority/", unblock_views.job_priority, name="priority"),
+    path("submit/dry-run/", unblock_views.dry_run, name="dry_run"),
+    path("queues/<str:name>/impact/", unblock_views.queue_impact, name="queue_impact"),
     path("submit/apply/", apply_page.apply_all, name="apply"),
     path("", include("jobs.urls")),
     path("", include("queues.urls")),

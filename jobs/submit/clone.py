@@ -6,6 +6,7 @@ import copy
 import re
 from collections.abc import Collection
 
+from cluster.embedded.patches import merge
 from cluster.port import Obj
 from jobs import keys
 from jobs.models import Job
@@ -19,12 +20,12 @@ _OURS = (keys.OWNER, "kubectl.kubernetes.io/last-applied-configuration")
 MAX_NAME = 63
 
 
-def manifest(job: Job) -> str:
-    """The draft's YAML. Raises ValueError for what is no Volcano Job, such as a group of bare pods."""
+def manifest(job: Job, patch: Obj | None = None) -> str:
+    """The draft's YAML, changed by a merge patch. Raises ValueError for what is no Volcano Job, such as a group of bare pods."""
     if job.manifest.get("kind") != "Job" or not isinstance(job.manifest.get("spec"), dict):
         raise ValueError(f"{job} was not submitted as a Job")
     taken = Job.objects.filter(namespace=job.namespace, deleted_at=None).values_list("name", flat=True)
-    return dump(stripped(job.manifest, next_name(job.name, set(taken))))
+    return dump(merge(stripped(job.manifest, next_name(job.name, set(taken))), patch or {}))
 
 
 def stripped(obj: Obj, name: str) -> Obj:

@@ -15,6 +15,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -63,13 +64,25 @@ def validate(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/submit_check.html", context)
 
 
+def address() -> str:
+    """Where the page is."""
+    return reverse("jobs:submit")
+
+
+def draft_of(request: HttpRequest) -> str:
+    """The draft that a posted page carries, as YAML."""
+    return _edited(request, "").text
+
+
 def _fresh(request: HttpRequest) -> HttpResponse:
     origin: Job | None = None
     text = EXAMPLES.get(request.GET.get("example", ""), "")
     if uid := request.GET.get("from"):
         origin = get_object_or_404(policy().visible(request.user, Job.objects.all()), uid=uid)
         try:
-            text = clone.manifest(origin)
+            changed = request.session.get("changed-copy") if request.GET.get("changed") else None
+            patch = changed["patch"] if changed and changed.get("job") == origin.uid else None
+            text = clone.manifest(origin, patch)
         except ValueError:
             messages.error(request, _("%(job)s was not submitted as a Job, so there is nothing to clone.") % {"job": origin})
             origin = None

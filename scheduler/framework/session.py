@@ -198,9 +198,9 @@ class Session(Registrations):
         return turns(self.functions("queue_order"), lambda queue: (queue.creation, queue.name), queues)
 
     def task_key(self, task: TaskInfo) -> tuple[Any, ...]:
-        """Where a task stands in its job; ends with the index in its role, creation and uid."""
+        """Where a task stands in its job; ends with the index in its role, creation, name and uid."""
         keys = (key(task) for tier in self._tiers["task_order"] for key in tier)
-        return (*keys, task.index, task.creation, task.uid)
+        return (*keys, task.index, task.creation, task.name, task.uid)
 
     # -- queues and admission ------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 import { adopt, relayout } from "./timeline.js";
 import { present } from "./clock.js";
 import { subscribe } from "./live.js";
+import { settle } from "./unblock.js";
 import { flag, patch } from "./patch.js";
 import { language, numberWords, runs, stateWord, words } from "./words.js";
 
@@ -104,6 +105,7 @@ function patchWhy(html) {
   const before = new Map([...place.querySelectorAll("[data-sum]")].map((figure) => [figure.dataset.sum, figure.textContent]));
   const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   place.innerHTML = html;
+  settle();
   for (const figure of place.querySelectorAll("[data-sum]")) {
     if (before.has(figure.dataset.sum) && before.get(figure.dataset.sum) !== figure.textContent) flag(figure);
   }

@@ -111,7 +111,7 @@ class Naive:
 
     def _task(self, task: TaskInfo) -> Task:
         cpu, memory = task.cls.nonzero.tolist()
-        order = (-task.priority, task.index, task.creation, task.uid)
+        order = (-task.priority, task.index, task.creation, task.name, task.uid)
         return Task(
             task.uid, self.dims.units(task.cls.request), (cpu, memory), dict(task.cls.spec), task.role, order,
             task.cls.best_effort, task.status, task.node, dict(task.pod["metadata"]["labels"]),

@@ -1,0 +1,177 @@
+"""REST: why a job waits and what would let it start, a submission tried, a queue's change and a priority looked at first."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cluster import runtime
+from cluster.errors import BadRequest, FieldError
+from cluster.kinds import JOB, QUEUE
+from cluster.rest.parsers import only
+from cluster.rest.problems import about
+from cluster.rest.views import Manifest, ObjectViewSet, route
+from jobs import operations, reasons
+from jobs.models import Job
+from portal.unblock import priority, queue_preview, shown
+from portal.unblock.copy import current
+from portal.unblock.trial import Trial, try_job
+from queues import operations as queue_operations
+from queues.models import Queue
+
+Json = dict[str, Any]
+LONGEST = 10.0
+_TEXTS = serializers.DictField(child=serializers.CharField(), help_text="words by language")
+
+
+class Unblock(serializers.Serializer[Any]):
+    """What would let a job start."""
+
+    state = serializers.ChoiceField(
+        ["working", "done", "none"], help_text="working: ask again; none: there is nothing to look for"
+    )
+    milliseconds = serializers.FloatField()
+    tried = serializers.IntegerField(help_text="runs of the scheduler")
+    ways = serializers.ListField(child=serializers.DictField(), help_text="at most three changes, each proved by a run")
+
+
+class Explanation(serializers.Serializer[Any]):
+    """Why a job waits."""
+
+    uid = serializers.CharField()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    queue = serializers.CharField()
+    phase = serializers.CharField()
+    group_phase = serializers.CharField()
+    waits = serializers.BooleanField()
+    impossible = serializers.BooleanField(help_text="no waiting helps")
+    why = _TEXTS
+    statement = _TEXTS
+    advice = _TEXTS
+    verdict = serializers.DictField(allow_null=True, help_text="as the scheduler said it; amounts in smallest units")
+    numbers = serializers.ListField(child=serializers.DictField(), help_text="asked, free or limit, and short, with words")
+    stages = serializers.ListField(child=serializers.DictField(), help_text="on the way to a start: ok, held, or not reached")
+    rejected = serializers.ListField(child=serializers.DictField(), help_text="nodes by cause, most first")
+    snapshot = serializers.DictField(allow_null=True, help_text="the copy of the cluster that was asked")
+    position = serializers.DictField(allow_null=True, help_text="place in the line of its queue and of all, from 1")
+    unblock = Unblock()
+
+
+WAIT = OpenApiParameter("wait", float, description="Seconds to wait for what is not worked out yet, up to 10; 1 unless given.")
+
+
+class ExplainViewSet(ObjectViewSet):
+    """Questions about one job."""
+
+    kind = JOB
+    queryset = Job.objects.all()
+    serializer_class = Explanation
+    rights: ClassVar = {"explain": "jobs.view", "look": "jobs.view", "try_out": "jobs.submit"}
+
+    @extend_schema(responses=Explanation, parameters=[WAIT])
+    def explain(self, request: Request, **where: str) -> Response:
+        """Why it waits, its place in the line, and up to three smallest changes that would let it start."""
+        job: Job = self.find(**where)
+        return Response(shown.explanation(request.user, job, shown.answer_of(request.user, job, _wait(request))))
+
+    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT})
+    def try_out(self, request: Request) -> Response:
+        """Where each pod of a job would go if it were submitted now, or why it would wait. Nothing is written."""
+        document = only(request.data)
+        with about(document):
+            manifest = operations.submit(
+                runtime.current(), document.obj, owner=request.user.get_username(), dry_run=True
+            )  # fmt: skip
+        with current().pinned() as view:
+            trial = try_job(view, manifest)
+            snapshot = {"version": view.version, "age_seconds": round(view.age, 1)}
+        return Response(trial_json(request.user, trial) | {"snapshot": snapshot})
+
+    @extend_schema(
+        responses={200: OpenApiTypes.OBJECT},
+        parameters=[OpenApiParameter("class", str, required=True, description="a priority class")],
+    )
+    def look(self, request: Request, **where: str) -> Response:
+        """What another priority would do: the job's place, whom it passes, who would have to go. Nothing is written."""
+        job: Job = self.find(**where)
+        return Response(priority.preview(request.user, job, request.query_params.get("class", "")))
+
+    @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT})
+    def set_priority(self, request: Request, **where: str) -> Response:
+        """Give a waiting job of one's own another priority class: `{"class": "high"}`."""
+        job: Job = self.find(**where)
+        self.allow("jobs.act", job)
+        if job.deleted_at is not None:
+            raise Http404(f"Job {job} is gone; only its history is left.")
+        name = request.data.get("class") if isinstance(request.data, dict) else None
+        if not isinstance(name, str):
+            raise BadRequest("name a priority class", [FieldError("/class", "must be the name of a priority class", "type")])
+        priority.set_class(job, name)
+        return Response({"uid": job.uid, "class": name})
+
+
+class QueuePreviewViewSet(ObjectViewSet):
+    """Questions about one queue."""
+
+    kind = QUEUE
+    queryset = Queue.objects.all()
+    serializer_class = Explanation
+    rights: ClassVar = {"preview": "queues.change"}
+
+    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT})
+    def preview(self, request: Request, name: str) -> Response:
+        """What a change of a queue's spec (a merge patch, `{"spec": …}`) would do: who starts, waits, has to give way, and
+        each queue's share before and after. Nothing is written."""
+        document = only(request.data)
+        self.find(name=name)
+        with about(document):
+            queue = queue_operations.update(runtime.current(), name, document.obj.get("spec") or {}, dry_run=True)
+        return Response(queue_preview.as_json(request.user, queue_preview.preview(queue)))
+
+
+def trial_json(user: Any, trial: Trial) -> Json:
+    """A trial as data."""
+    names = shown.Names(user, {each.victim_job for each in trial.evicted} | set(trial.delayed))
+    verdict = trial.verdict.as_dict() if trial.verdict is not None and not trial.starts else None
+    return {
+        "starts": trial.starts,
+        "pods": trial.pods,
+        "cycles": trial.cycles,
+        "milliseconds": round(trial.milliseconds, 1),
+        "places": shown.places_json(trial.places),
+        "evicted": shown.evicted_json(names, trial.evicted),
+        "delayed": [names.as_json(key) for key in trial.delayed],
+        "waiting": trial.line,
+        "verdict": verdict,
+        "why": shown.in_languages(lambda: reasons.say(verdict)),
+    }
+
+
+def _wait(request: Request) -> float:
+    text = request.query_params.get("wait", "1")
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= LONGEST:
+        raise BadRequest(
+            f"wait is a number of seconds from 0 to {LONGEST:.0f}, not {text!r}",
+            [FieldError("?wait", "must be 0 to 10", "range")],
+        )
+    return value
+
+
+urlpatterns = [
+    *route("jobs/dry-run", ExplainViewSet, "job-dry-run", post="try_out"),
+    *route("jobs/<str:uid>/explain", ExplainViewSet, "job-explain-by-uid", get="explain"),
+    *route("jobs/<str:namespace>/<str:name>/explain", ExplainViewSet, "job-explain", get="explain"),
+    *route("jobs/<str:uid>/priority", ExplainViewSet, "job-priority-by-uid", get="look", patch="set_priority"),
+    *route("queues/<str:name>/preview", QueuePreviewViewSet, "queue-preview", post="preview"),
+]

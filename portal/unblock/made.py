@@ -1,0 +1,86 @@
+"""What the Job controller would make of a manifest: its PodGroup and pods, with the controller's own builders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from cluster import objects
+from cluster.kinds import Kind
+from cluster.port import Obj
+from jobs.admission import SYSTEM_CLASSES
+from jobs.groups import KEPT_UP, build_group, kept_up
+from jobs.keys import pod_name
+from jobs.plugins import plugins_of
+from jobs.pods import build_pod
+from jobs.roles import PodTable, released
+from portal.dryrun.reading import made_up_uid
+
+
+class Classes(Protocol):
+    """Knows the priority classes."""
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
+        """One of them. Raises NotFound."""
+        ...
+
+    @property
+    def classes(self) -> list[Obj]:
+        """All of them."""
+        ...
+
+
+class Made:
+    """Makes objects of jobs. They get the uids that `made_up_uid` draws from their names."""
+
+    def __init__(self, classes: Classes) -> None:
+        self._classes = classes
+
+    def priority(self, name: str) -> int:
+        """The value of a priority class, 0 when there is none."""
+        if name in SYSTEM_CLASSES:
+            return SYSTEM_CLASSES[name]
+        values = {objects.name(each): int(each.get("value") or 0) for each in self._classes.classes}
+        if name:
+            return values.get(name, 0)
+        return max((int(each.get("value") or 0) for each in self._classes.classes if each.get("globalDefault")), default=0)
+
+    def known_classes(self) -> list[tuple[str, int]]:
+        """Names and values of the priority classes, the lowest first."""
+        found = [(objects.name(each), int(each.get("value") or 0)) for each in self._classes.classes]
+        return sorted(found, key=lambda each: (each[1], each[0]))
+
+    def group(self, job: Obj, created: str) -> Obj:
+        """The PodGroup of a new job."""
+        group = build_group(job, released(job, PodTable()), self.priority)
+        return _completed(group, created)
+
+    def changed(self, group: Obj, job: Obj, pods: Iterable[Obj]) -> Obj:
+        """The PodGroup as it follows a job whose manifest changed."""
+        spec = {name: value for name, value in group["spec"].items() if name not in KEPT_UP}
+        return {**group, "spec": {**spec, **kept_up(job, released(job, PodTable.of(pods)), self.priority)}}
+
+    def pods(self, job: Obj, there: Iterable[Obj] = (), created: str = "") -> list[Obj]:
+        """The pods that a job lacks beside those that are there."""
+        table, plugins = PodTable.of(there), plugins_of(job)
+        found = []
+        for task in released(job, table):
+            known = table.role(task["name"])
+            for index in range(int(task.get("replicas") or 0)):
+                if pod_name(objects.name(job), task["name"], index) not in known:
+                    pod = build_pod(job, task, index)
+                    for plugin in plugins:
+                        plugin.on_pod_create(pod, job)
+                    spec: dict[str, Any] = pod["spec"]
+                    if spec.get("priority") is None:
+                        spec["priority"] = self.priority(spec.get("priorityClassName") or "")
+                    found.append(_completed(pod, created or job["metadata"]["creationTimestamp"]))
+        return found
+
+
+def _completed(obj: Obj, created: str) -> Obj:
+    """What an API server would have added."""
+    obj["metadata"]["uid"] = made_up_uid(str(obj["kind"]), objects.key(obj))
+    obj["metadata"]["creationTimestamp"] = created
+    obj.setdefault("status", {"phase": "Pending"})
+    return obj

@@ -1,0 +1,95 @@
+"""Another priority for a waiting job: whom it passes and who has to give way, looked at before it is set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster import runtime
+from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.kinds import JOB
+from cluster.port import Obj
+from cluster.projection import Batch
+from jobs.choices import JobPhase
+from jobs.models import Job
+from jobs.operations import MANAGER
+from jobs.projection import project_jobs
+from portal.unblock import changes
+from portal.unblock.copy import View, current
+from portal.unblock.shown import Names, evicted_json, places_json
+from portal.unblock.trial import places
+from portal.unblock.ways import SYSTEM
+from scheduler.whatif import compare
+
+Json = dict[str, Any]
+MOST = 200
+"""Jobs that are named of those that are passed."""
+
+
+def classes(view: View) -> list[tuple[str, int]]:
+    """What a user may choose: every class but the system's own, the lowest first."""
+    return [each for each in view.made.known_classes() if not each[0].startswith(SYSTEM)]
+
+
+def preview(user: Any, job: Job, name: str) -> Json:
+    """What happens when the job gets a priority class. Raises BadRequest, Conflict if it does not wait."""
+    with current().pinned() as view:
+        manifest = view.job(job.namespace, job.name)
+        value = dict(classes(view)).get(name)
+        if value is None:
+            known = ", ".join(each for each, _value in classes(view)) or "none"
+            raise BadRequest(
+                f"there is no priority class {name!r} for you; there are {known}", [FieldError("?class", "is unknown", "choice")]
+            )
+        if manifest is None or (group := view.cache.jobs.get(view.group_of(manifest))) is None or group.ready_count():
+            raise Conflict(f"job {job} does not wait: its place in the line cannot be changed")
+        change = changes.in_place(view, manifest, {"spec": {"priorityClassName": name}})
+        played = view.play(change.events, extra=lambda uid: change.pods(view, uid))
+        told = compare(view.baseline, played)
+        lines = [[uid for uid in each.line if uid not in each.started or uid == group.uid] for each in (view.baseline, played)]
+        ahead = [set(line[: line.index(group.uid)]) if group.uid in line else set(line) for line in lines]
+        passed = [uid for uid in lines[0] if uid in ahead[0] - ahead[1]]
+        lets_pass = [uid for uid in lines[0] if uid in ahead[1] - ahead[0]]
+        binds = played.binds.get(group.uid, [])
+        names = Names(user, {*passed[:MOST], *lets_pass[:MOST], *told.delayed, *(each.victim_job for each in told.evicted)})
+        return {
+            "from": group.priority,
+            "to": value,
+            "class": name,
+            "place": {"from": _place(lines[0], group.uid), "to": _place(lines[1], group.uid), "of": len(lines[0])},
+            "starts": change.uid in played.started,
+            "places": places_json(places(binds)),
+            "overtakes": [names.as_json(uid) for uid in passed[:MOST]],
+            "overtakes_total": len(passed),
+            "overtaken_by": [names.as_json(uid) for uid in lets_pass[:MOST]],
+            "overtaken_by_total": len(lets_pass),
+            "delayed": [names.as_json(uid) for uid in told.delayed if uid != group.uid],
+            "evicted": evicted_json(names, told.evicted),
+            "snapshot": {"version": view.version, "age_seconds": round(view.age, 1)},
+        }
+
+
+def _place(line: list[str], uid: str) -> int:
+    return line.index(uid) + 1 if uid in line else 0
+
+
+def set_class(job: Job, name: str) -> Obj:
+    """Set it. Raises Conflict when the job does not wait any more, BadRequest for the system's classes, Invalid."""
+    if name.startswith(SYSTEM):
+        raise BadRequest(
+            f"{name} is the system's own",
+            [FieldError("/class", "names that begin with 'system-' are Kubernetes's own", "forbidden")],
+        )
+    return change(job, {"spec": {"priorityClassName": name}})
+
+
+def change(job: Job, patch: Obj) -> Obj:
+    """Change a waiting job in place, and show it at once. Raises what the port does; Conflict when it does not wait."""
+    cluster = runtime.current()
+    stored = cluster.get(JOB, job.name, job.namespace)
+    phase = ((stored.get("status") or {}).get("state") or {}).get("phase") or JobPhase.PENDING
+    if stored["metadata"]["uid"] != job.uid or phase != JobPhase.PENDING:
+        raise Conflict(f"job {job.namespace}/{job.name} does not wait any more: nothing was changed")
+    body = {**patch, "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]}}
+    obj = cluster.patch(JOB, job.name, job.namespace, body, field_manager=MANAGER)
+    project_jobs(Batch(upserts=[obj]))
+    return obj
