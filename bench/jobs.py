@@ -1,8 +1,8 @@
 """Jobs in numbers: a very large one, very many at once, and how soon a first pod runs.
 
-Run it as `python -m bench.jobs [--pods N] [--jobs N] [--each N] [--singles N] [--profile]`. Every part of Basalt runs as in
-`manage.py run`, without the web; machines start pods at once, and pods end as soon as they have started. Writes are rows that
-any table of any database took.
+Run it as `python -m bench.jobs [--rows latency,many,large] [--pods N] [--jobs N] [--each N] [--singles N] [--profile]`. Every
+part of Basalt runs as in `manage.py run`, without the web; machines start pods at once, and pods end as soon as they have
+started. Writes are rows that any table of any database took.
 """
 
 from __future__ import annotations
@@ -28,20 +28,18 @@ NODES, PODS_A_NODE = 400, 110
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}; all of them")
     parser.add_argument("--pods", type=int, default=10_000, help="of the one large job")
     parser.add_argument("--jobs", type=int, default=1_000, help="that are submitted at once")
     parser.add_argument("--each", type=int, default=10, help="pods of each of them")
     parser.add_argument("--singles", type=int, default=60, help="jobs submitted one after the other, for the latency")
     parser.add_argument("--profile", action="store_true", help="also say where the controllers' time goes")
     options = parser.parse_args()
+    asked = options.rows.split(",")
+    if unknown := set(asked) - set(ROWS):
+        parser.error(f"no row named {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
     with django_in_scratch() as folder, _running(folder, options.profile) as world:
-        rows = []
-        if options.singles:
-            rows += _latency(world, options.singles)
-        if options.jobs:
-            rows += _many(world, options.jobs, options.each)
-        if options.pods:
-            rows += _large(world, options.pods)
+        rows = [row for name in ROWS if name in asked for row in ROWS[name](world, options)]
     show("Jobs: pods ask 0.1 CPU and end at once, machines start them at once", [(name, [value]) for name, value in rows], [""])
 
 
@@ -306,6 +304,12 @@ def _submit(name: str, pods: int) -> None:
 def _phase(job: Any) -> str:
     return str(((job.get("status") or {}).get("state") or {}).get("phase") or "")
 
+
+ROWS: dict[str, Callable[[World, argparse.Namespace], list[tuple[str, str]]]] = {
+    "latency": lambda world, options: _latency(world, options.singles),
+    "many": lambda world, options: _many(world, options.jobs, options.each),
+    "large": lambda world, options: _large(world, options.pods),
+}
 
 if __name__ == "__main__":
     main()
