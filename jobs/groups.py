@@ -12,6 +12,8 @@ from jobs import keys
 from jobs.keys import group_name
 from jobs.pods import inherited
 from jobs.roles import minimum_of, tasks_of
+from jobs.schedulers import scheduler_names
+from scheduler.served import FOREIGN
 
 Priority = Callable[[str], int]
 """The value of a priority class by its name, 0 when there is none."""
@@ -37,7 +39,7 @@ def build_group(job: Obj, tasks: Sequence[Obj], priority: Priority) -> Obj:
             "name": group_name(job),
             "namespace": objects.namespace(job),
             "labels": dict(objects.labels(job)),
-            "annotations": dict(objects.annotations(job)),
+            "annotations": {**objects.annotations(job), **_other_scheduler(spec)},
             "ownerReferences": [objects.owner_reference(job)],
         },
         "spec": {
@@ -47,6 +49,12 @@ def build_group(job: Obj, tasks: Sequence[Obj], priority: Priority) -> Obj:
         },
         "status": {"phase": "Pending"},
     }
+
+
+def _other_scheduler(spec: Obj) -> dict[str, str]:
+    """A note for our scheduler on a gang that is not for it: a PodGroup itself does not say for which one it is."""
+    name = spec.get("schedulerName") or ""
+    return {FOREIGN: name} if name and name not in scheduler_names() else {}
 
 
 def kept_up(job: Obj, tasks: Sequence[Obj], priority: Priority) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from portal.process import PartCommand
 from scheduler import conf
 from scheduler.framework.record import CycleRecord
 from scheduler.loop import SchedulerLoop
+from scheduler.served import Served
 
 REST = 1.0
 """Seconds between two writes of an object's mere counts: what a job costs its API server goes by this, not by its pods."""
@@ -38,8 +39,8 @@ class Command(PartCommand):
         self._metrics = SchedulerMetrics()
 
     def cluster(self, client: KubernetesCluster) -> Any:
-        """The API server as it is: the scheduler reads objects with their gaps."""
-        return client
+        """The API server as it is, since the scheduler reads objects with their gaps; without gangs of other schedulers."""
+        return Served(client, settings.BASALT_SCHEDULER_NAMES, asks_jobs=not settings.BASALT_CONTROLLER)
 
     def check_options(self, options: dict[str, Any]) -> None:
         """The configuration."""
