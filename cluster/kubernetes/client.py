@@ -68,6 +68,10 @@ class KubernetesCluster:
         """Tell of each request its method and the status of its answer (0: none came)."""
         self._transport.heard = heard
 
+    def version(self) -> Obj:
+        """What the server says that it is: `major`, `minor`, `gitVersion` and so on."""
+        return self._transport.call("GET", "/version")
+
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """The object."""
         return self._transport.call(verbs.get(kind, name, namespace))
