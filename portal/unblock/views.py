@@ -153,6 +153,8 @@ def dry_run(request: HttpRequest) -> HttpResponse:
 @require_POST
 def queue_impact(request: HttpRequest, name: str) -> HttpResponse:
     """What the posted change of a queue would do; without script it is a page of its own. Nothing is written."""
+    if not policy().may(request.user, "queues.change"):
+        raise PermissionDenied
     queue = policy().visible(request.user, Queue.objects.filter(deleted_at=None, name=name)).first()
     if queue is None:
         raise Http404

@@ -26,9 +26,12 @@ RANKS = ("nobody", "user", "owner", "staff")
 TABLE = {
     RANKS: """healthz readyz favicon login logout theme set_language api:nothing""",
     ("user", "owner", "staff"): """
-        overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export POST:jobs:validate POST:apply
+        overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
+        POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
+        GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
-        GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:queues GET:api:queue GET:api:nodes GET:api:node
+        GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
+        GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
         GET:api:pod-log GET:api:job-logs
         GET:api:jobflows GET:api:jobflow GET:api:jobflow-by-uid GET:api:jobtemplates GET:api:jobtemplate
@@ -41,9 +44,9 @@ TABLE = {
         PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
         PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
         PATCH:api:cronjob PATCH:api:cronjob-by-uid DELETE:api:cronjob DELETE:api:cronjob-by-uid POST:api:cronjob-action
-        POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action""",
+        PATCH:api:job-priority-by-uid priority POST:way POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action""",
     ("staff",): """
-        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action
+        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact POST:api:queue-preview
         POST:cluster:node_action POST:api:node-action
         POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
@@ -96,13 +99,16 @@ def address(name):
         "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
         "namespace": "default",
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
+        "pk": "7" if name == "jobs:view" else "00000000-0000-4000-8000-000000000000",
+        "wish": "start",
+        "place": "0",
         "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }
     if name.startswith("queues:"):
         values["name"] = "leaf"
     pattern = dict(_named(get_resolver()))[name]
     for key, value in values.items():
-        for converter in ("str", "uuid", "slug", "path"):
+        for converter in ("str", "uuid", "slug", "path", "int"):
             pattern = pattern.replace(f"<{converter}:{key}>", value)
     assert "<" not in pattern, pattern
     return f"/{pattern}"
