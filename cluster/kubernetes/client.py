@@ -70,7 +70,7 @@ class KubernetesCluster:
 
     def version(self) -> Obj:
         """What the server says that it is: `major`, `minor`, `gitVersion` and so on."""
-        return self._transport.call("GET", "/version")
+        return self._transport.call(Request("GET", "/version"))
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """The object."""
