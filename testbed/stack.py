@@ -30,25 +30,26 @@ def eventually(holds: Callable[[], Any], seconds: float = WAIT, *, why: Callable
 
 
 class Stack:
-    """Processes by name, over one database."""
+    """Processes by name, over one database; `more` are further settings."""
 
-    def __init__(self, server: ApiServer, folder: Path) -> None:
+    def __init__(self, server: ApiServer, folder: Path, **more: str) -> None:
         self.folder = folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.ports: dict[str, int] = {}
-        self._environment = {
+        self.environment = {
             **{key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")},
             "KUBECONFIG": str(server.kubeconfig),
             "BASALT_DATA": str(folder),
             "BASALT_CLUSTER": "kubernetes",
             "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+            **more,
         }
         self._session = requests.Session()
 
     def manage(self, *arguments: str) -> str:
         """What a command of manage.py says."""
         command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self._environment, text=True, capture_output=True, timeout=120)
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, text=True, capture_output=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -136,4 +137,4 @@ class Stack:
 
     def _spawn(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._processes[name] = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+            self._processes[name] = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
