@@ -12,10 +12,16 @@ def ask(cluster: Cluster, target: Obj, action: str, *, namespace: str, user: str
 
     So a double click does nothing twice. `namespace` is the Command's own, since cluster-wide targets have none.
     """
-    for waiting in cluster.list(COMMAND, namespace).items:
-        if (waiting.get("target") or {}).get("uid") == objects.uid(target) and waiting.get("action") == action:
-            return waiting
+    for found in waiting(cluster, target, namespace):
+        if found.get("action") == action:
+            return found
     return cluster.create(COMMAND, command(target, action, namespace=namespace, user=user), field_manager=field_manager)
+
+
+def waiting(cluster: Cluster, target: Obj, namespace: str) -> list[Obj]:
+    """The Commands on an object that no controller has taken yet."""
+    found = cluster.list(COMMAND, namespace).items
+    return [each for each in found if (each.get("target") or {}).get("uid") == objects.uid(target)]
 
 
 def command(target: Obj, action: str, *, namespace: str, user: str = "") -> Obj:

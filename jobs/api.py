@@ -31,7 +31,7 @@ from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, t
 
 Body = dict[str, Any]
 FIRST_PODS = 200
-MORE = ("unknown", "labels")
+MORE = ("unknown",)
 """What programs are told of a job besides what the pages' rows have."""
 
 

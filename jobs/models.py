@@ -14,9 +14,15 @@ from jobs.flows.models import JobFlow, JobTemplate
 from jobs.saved.models import ListColumns, SavedView
 
 __all__ = [
-    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "PhaseChange", "Pod",
-    "PodGroup", "SavedView", "Task",
+    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "PhaseChange",
+    "Pod", "PodGroup", "SavedView", "Task",
 ]  # fmt: skip
+
+
+_COUNTED = (
+    "phase", "group_phase", "verdict_stage", "queue", "namespace", "gpu_model", "owner",
+    "name", "replicas", "running", "succeeded", "gpus", "created_at", "finished_at",
+)  # fmt: skip
 
 
 class Job(Projected):
@@ -56,9 +62,7 @@ class Job(Projected):
     manifest = models.JSONField(default=dict, help_text="the whole object, without managed fields")
     made_by = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the flow or cron job that made it")
     cloned_from = models.CharField(max_length=36, blank=True, db_index=True, help_text="uid of the job that it is a copy of")
-    defaulted = models.JSONField(
-        null=True, help_text="pointers of what admission filled in; null where nobody saw what was written"
-    )
+    defaulted = models.JSONField(null=True, help_text="pointers of what admission filled in; null: not known")
 
     class Meta:
         ordering: ClassVar = ["-created_at", "uid"]
@@ -86,20 +90,7 @@ class Job(Projected):
             ),
             # All that facets and groups count by, so that counting reads this alone and never the wide rows.
             models.Index(
-                fields=[
-                    "phase",
-                    "group_phase",
-                    "verdict_stage",
-                    "queue",
-                    "namespace",
-                    "gpu_model",
-                    "owner",
-                    "name",
-                    "replicas",
-                    "running",
-                    "succeeded",
-                    "gpus",
-                ],  # fmt: skip
+                fields=[*_COUNTED],
                 name="job_counts",
                 condition=models.Q(deleted_at=None),
             ),

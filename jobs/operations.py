@@ -38,6 +38,21 @@ _ALLOWED: dict[str, frozenset[JobPhase]] = {
 }
 
 
+_REACHED: dict[str, frozenset[JobPhase]] = {
+    "suspend": frozenset({JobPhase.ABORTING, JobPhase.ABORTED}),
+    "resume": frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING}),
+    "restart": frozenset({JobPhase.RESTARTING}),
+    "terminate": frozenset({JobPhase.TERMINATING, JobPhase.TERMINATED}),
+    "complete": frozenset({JobPhase.COMPLETING, JobPhase.COMPLETED}),
+}
+"""Phases in which an action has been done or is under way: asking for it once more is no fault and changes nothing."""
+
+
+def is_done(action: str, phase: str) -> bool:
+    """Whether a job in this phase is where the action leads."""
+    return (phase or JobPhase.PENDING) in _REACHED.get(action, ())
+
+
 def allowed_actions(phase: str) -> list[str]:
     """The actions that a job in this phase answers to; an empty phase is a job that no controller has seen yet."""
     return [action for action, phases in _ALLOWED.items() if (phase or JobPhase.PENDING) in phases]
@@ -79,8 +94,8 @@ def replace(cluster: Cluster, manifest: Any, *, dry_run: bool = False) -> Obj:
     return cluster.replace(JOB, obj, field_manager=MANAGER, dry_run=dry_run)
 
 
-def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = "", user: str = "") -> Obj:
-    """Ask the controller for an action, by a Command, and return the Command.
+def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = "", user: str = "") -> Obj | None:
+    """Ask the controller for an action, by a Command, and return the Command; None when the job is so already.
 
     `action` is one of ACTIONS. An equal Command that still waits is returned instead of a second one, so that a double
     click does nothing twice. Raises BadRequest (unknown action), NotFound, Conflict (other uid, or the phase forbids it).
@@ -95,6 +110,8 @@ def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = 
         raise Conflict(f"job {namespace}/{name} is being deleted")
     phase = job.get("status", {}).get("state", {}).get("phase", "") or JobPhase.PENDING
     if phase not in _ALLOWED[action]:
+        if is_done(action, phase) and not commands.waiting(cluster, job, namespace):
+            return None
         possible = ", ".join(allowed_actions(phase)) or "none"
         raise Conflict(f"cannot {action} job {namespace}/{name}: it is {phase} (possible now: {possible})")
     return commands.ask(cluster, job, ACTIONS[action], namespace=namespace, user=user, field_manager=MANAGER)

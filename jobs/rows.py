@@ -15,7 +15,7 @@ Row = dict[str, Any]
 JOB_FIELDS = (
     "uid", "namespace", "name", "queue", "owner", "phase", "group_phase", "phase_since", "created_at", "started_at",
     "finished_at", "replicas", "min_available", "pending", "running", "succeeded", "failed", "gpus", "gpu_model",
-    "cpu_milli", "memory_bytes", "priority_class", "retry_count", "max_retry", "verdict", "trouble",
+    "cpu_milli", "memory_bytes", "priority_class", "retry_count", "max_retry", "verdict", "trouble", "labels",
 )  # fmt: skip
 
 

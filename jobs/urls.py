@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from django.urls import path
 
+from jobs.bulk import views as bulk_views
 from jobs.cron import views as cron_views
 from jobs.flows import views as flow_views
-from jobs.pages import views
+from jobs.pages import listing, views
+from jobs.saved import views as saved_views
 from jobs.submit import views as submit_views
 
 app_name = "jobs"
 urlpatterns = [
     path("submit/", submit_views.submit, name="submit"),
     path("submit/validate/", submit_views.validate, name="validate"),
-    path("jobs/", views.job_list, name="list"),
-    path("jobs/export.csv", views.job_export, name="export"),
+    path("jobs/", listing.job_list, name="list"),
+    path("jobs/export.csv", listing.job_export, {"form": "csv"}, name="export"),
+    path("jobs/export.json", listing.job_export, {"form": "json"}, name="export_json"),
+    path("jobs/columns/", listing.choose_columns, name="columns"),
+    path("jobs/views/", saved_views.view_list, name="views"),
+    path("jobs/views/<int:pk>/", saved_views.view_detail, name="view"),
+    path("jobs/bulk/", bulk_views.bulk, name="bulk"),
+    path("jobs/bulk/<uuid:pk>/", bulk_views.bulk_detail, name="bulk_detail"),
     path("jobs/<str:uid>/", views.job_detail, name="detail"),
     path("jobs/<str:namespace>/<str:name>/", views.job_by_name, name="by_name"),
     path("jobs/<str:uid>/actions/<str:action>/", views.job_action, name="action"),

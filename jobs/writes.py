@@ -35,10 +35,11 @@ def submit(manifest: Any, owner: str) -> Obj:
     return obj
 
 
-def act(job: Job, action: str, user: str) -> None:
-    """Ask for an action on exactly this job. Raises what `operations.act` does."""
-    operations.act(runtime.current(), job.namespace, job.name, action, uid=job.uid, user=user)
+def act(job: Job, action: str, user: str) -> bool:
+    """Ask for an action on exactly this job; whether there was anything to ask. Raises what `operations.act` does."""
+    asked = operations.act(runtime.current(), job.namespace, job.name, action, uid=job.uid, user=user)
     renew(job)
+    return asked is not None
 
 
 def delete(job: Job) -> None:

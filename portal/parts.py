@@ -27,6 +27,7 @@ from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB, NODE, POD
 from cluster.objects import parse_time
 from cluster.port import Cluster
+from jobs.bulk.worker import Worker
 from jobs.controller import ControllerManager
 from portal.decisions import Sink
 from portal.mirror import Mirror
@@ -125,6 +126,7 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
         "decisions": sink.run,
         "controllers": _controllers(cluster, clock),
         "scheduler": scheduler.run,
+        "bulk": Worker().run,
     }
     return parts
 

@@ -17,7 +17,11 @@ EVERYBODY = frozenset(
     }
 )  # fmt: skip
 OWNERS = frozenset({"jobs.act", "pods.act"})
-STAFF = frozenset({"queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start", "scheduler.source"})
+STAFF = frozenset(
+    {
+        "queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start", "scheduler.source", "views.change",
+    }
+)  # fmt: skip
 
 
 class StaffPolicy:

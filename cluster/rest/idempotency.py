@@ -63,8 +63,9 @@ def _begin(user: str, key: str, fingerprint: str) -> tuple[IdempotentRequest, bo
 
 
 def _fingerprint(request: Request) -> str:
-    documents: Any = request.data
-    asked = [request.method, request.get_full_path(), [document.obj for document in documents]]
+    data: Any = request.data
+    body = data if isinstance(data, dict) else [document.obj for document in data]
+    asked = [request.method, request.get_full_path(), body]
     return hashlib.sha256(orjson.dumps(asked)).hexdigest()
 
 

@@ -22,6 +22,7 @@ class Outcome(models.TextChoices):
     """What became of one job."""
 
     WAITING = "", _("waiting")
+    ASKED = "asked", _("being asked")
     DONE = "done", _("done")
     SAME = "same", _("was so already")
     REFUSED = "refused", _("refused")
@@ -49,6 +50,11 @@ class BulkOperation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.total} jobs"
+
+    @property
+    def owner(self) -> str:
+        """Whose it is, as the policy asks."""
+        return self.user
 
 
 class BulkItem(models.Model):

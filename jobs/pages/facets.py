@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 
 from cluster.display import short_model
 from jobs.choices import GroupPhase, JobPhase
-from jobs.pages.queries import STATE_ORDER, Facets, Filter
+from jobs.pages.asked import STATE_ORDER, Filter
+from jobs.pages.queries import Facets
 from jobs.reasons import stage_label
 from scheduler.framework.explain import Stage
 
@@ -36,10 +37,15 @@ class Panel:
     more: list[Choice]
 
 
+def state_words() -> dict[str, str]:
+    """The state marks of jobs and what they are called."""
+    states = {mark: str(next(p for p in JobPhase if p.mark == mark).label) for mark in STATE_ORDER if mark != "inqueue"}
+    return states | {"inqueue": str(GroupPhase.INQUEUE.label), "terminating": str(JobPhase.TERMINATING.label)}
+
+
 def panels(found: Facets, asked: Filter) -> list[Panel]:
     """All dimensions in the order of the page; those without any choice are left out."""
-    states = {mark: str(next(p for p in JobPhase if p.mark == mark).label) for mark in STATE_ORDER if mark != "inqueue"}
-    states |= {"inqueue": str(GroupPhase.INQUEUE.label), "terminating": str(JobPhase.TERMINATING.label)}
+    states = state_words()
     stages = {stage.value: stage_label(stage) for stage in Stage}
     made = [
         _fixed("state", _("State"), states, STATE_ORDER, found, asked),

@@ -1,4 +1,4 @@
-"""Pages of jobs: the list, its export, one job, and what people may do to it."""
+"""Pages of one job, and what people may do to it."""
 
 from __future__ import annotations
 
@@ -6,83 +6,27 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Page, Paginator
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.functional import cached_property
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError
-from jobs import operations, reasons, summary
+from jobs import operations, summary
 from jobs.choices import job_mark
 from jobs.logs import page as logs
 from jobs.made import in_force
 from jobs.models import CronJob, Job, JobFlow
-from jobs.pages import export, parts, queries, timeline, verdict, yamlview
+from jobs.pages import parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
-from jobs.pages.facets import panels
 from jobs.pages.lives import lives
 from jobs.pages.podgrid import grid, is_large, overview
 
 TABS = ("overview", "pods", "logs", "events", "yaml")
-
-
-class _Known(Paginator):
-    """A paginator that was told how many rows there are, and pages over one that was cut already."""
-
-    def __init__(self, rows: list[Job], count: int) -> None:
-        super().__init__(rows, queries.PAGE_SIZE)
-        self._count = count
-
-    @cached_property
-    def count(self) -> int:  # type: ignore[override]
-        return self._count
-
-    def page(self, number: int) -> Page[Job]:  # type: ignore[override]
-        return Page(self.object_list, number, self)
-
-
-@require_safe
-def job_list(request: HttpRequest) -> HttpResponse:
-    """Which jobs need me, and why? Filter, order and page are in the URL; htmx asks for the results alone."""
-    asked = queries.Filter.of(request.GET)
-    jobs = policy().visible(request.user, Job.objects.all())
-    found = queries.facets(jobs, asked)
-    rows = queries.listed(jobs, asked)
-    for job in rows:
-        job.line = summary.line(job)  # type: ignore[attr-defined]
-        job.mark = job_mark(job.phase, job.group_phase)  # type: ignore[attr-defined]
-        job.up = job.running + job.succeeded  # type: ignore[attr-defined]
-        job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
-    context = {
-        "asked": asked,
-        "found": found,
-        "ended": queries.ENDED_WORDS.items(),
-        "panels": panels(found, asked),
-        "page": _Known(rows, found.matching).page(asked.page),
-        "present": runtime.now(),
-    }
-    part = request.headers.get("HX-Request") == "true" and request.headers.get("HX-History-Restore-Request") != "true"
-    response = render(request, "jobs/results.html" if part else "jobs/list.html", context)
-    response["Vary"] = "HX-Request, Cookie"
-    return response
-
-
-@require_safe
-def job_export(request: HttpRequest) -> StreamingHttpResponse:
-    """The jobs that the list's filter matches, as CSV."""
-    asked = queries.Filter.of(request.GET)
-    jobs = asked.apply(policy().visible(request.user, Job.objects.all()))
-    return StreamingHttpResponse(
-        export.rows(jobs, get_language() or "en"),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="jobs.csv"', "X-Accel-Buffering": "no"},
-    )
 
 
 def _job(request: HttpRequest, uid: str) -> Job:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Model
 
 from cluster.access import policy
+from jobs.bulk import pages as bulk_pages
+from jobs.bulk.views import found as bulk_found
 from jobs.cron import pages as cron_pages
 from jobs.flows import pages as flow_pages
 from jobs.models import CronJob, Job, JobFlow
@@ -59,6 +62,29 @@ class RenderedPage(Topic):
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """Parts stay: a row that is deleted says so itself."""
+        return []
+
+
+class BulkPage(Topic):
+    """The progress of an action on many jobs, for who asked for it."""
+
+    interval = 0.5
+
+    def __init__(self, pk: str) -> None:
+        self._pk = pk
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        return ("progress",) if topic == "bulk" and (uids is None or self._pk in uids) else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        try:
+            operation = bulk_found(user, UUID(self._pk))
+        except ValueError:
+            operation = None
+        return Answer() if operation is None else Answer({"progress": bulk_pages.part(operation)})
+
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """It stays."""
         return []
 
 

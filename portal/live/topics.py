@@ -198,7 +198,7 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "flows": rendered.flows,
     "crons": rendered.crons,
 }
-NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, queues, topology, scheduler, overview"
-_PAGES: dict[str, Callable[[str], Topic]] = {"flow": rendered.flow, "cron": rendered.cron}
+NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, scheduler, overview"
+_PAGES: dict[str, Callable[[str], Topic]] = {"flow": rendered.flow, "cron": rendered.cron, "bulk": rendered.BulkPage}
 
 __all__ = ["Answer", "Topic", "Uids", "is_name", "make"]

@@ -184,6 +184,22 @@ def query(context: Context, **changes: Any) -> str:
     return f"?{encoded}" if encoded else "?"
 
 
+@register.simple_tag(takes_context=True)
+def group_query(context: Context, dimension: str, value: str) -> str:
+    """The list of the jobs of one group, from the list that shows the groups."""
+    data = context["request"].GET.copy()
+    for name in ("group", "sort", "page", "view"):
+        data.pop(name, None)
+    data[dimension] = value
+    return f"?{data.urlencode()}"
+
+
+@register.filter
+def get(values: dict[str, Any], key: str) -> Any:
+    """A value by a key that is worked out; empty where there is none."""
+    return values.get(key, "")
+
+
 @register.inclusion_tag("includes/health.html")
 def cluster_health() -> dict[str, figures.Health]:
     """The top bar's word on the machines."""

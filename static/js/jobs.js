@@ -19,9 +19,19 @@ function matches(row) {
   for (const [name, value] of Object.entries(values)) {
     if (asked.has(name) && !asked.getAll(name).includes(value)) return false;
   }
+  if (asked.get("group") || asked.get("ended") || !hasLabels(row.labels ?? {}, asked.getAll("label").join(","))) return false;
   if (asked.has("stage") && !asked.getAll("stage").includes(row.verdict?.stage)) return false;
   const text = [row.name, row.owner, row.queue, row.namespace].join("\n").toLowerCase();
   return (asked.get("q") ?? "").toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+/** Whether labels fulfil plain conditions (`key=value`, `key`, `!key`); of others only the server knows. */
+function hasLabels(labels, selector) {
+  return selector.split(",").filter(Boolean).every((part) => {
+    const [, not, key, , value] = part.trim().match(/^(!?)([^=!<>\s()]+)\s*(==?\s*([^=!<>\s()]*))?$/) ?? [];
+    if (!key) return false;
+    return not ? !(key in labels) : value === undefined ? key in labels : labels[key] === value;
+  });
 }
 
 function receive(message) {
@@ -49,8 +59,8 @@ document.addEventListener("htmx:afterSettle", () => {
   uncounted = 0;
   since = present();
   subscription.refresh();
-  const link = document.querySelector("[data-export]");
-  if (link) link.search = location.search;
+  document.querySelectorAll("a[data-export]").forEach((link) => (link.search = location.search));
+  document.querySelectorAll("input[data-query]").forEach((input) => (input.value = location.search.slice(1)));
 });
 
 // When the session has ended, the answer is the sign-in page: go there as a whole.

@@ -94,10 +94,37 @@ def test_an_action_that_the_phase_does_not_answer_to_is_refused(world: World, ph
     world.cluster.patch_status(JOB, "train", "default", {"state": {"phase": str(phase)}})
     if action in operations.allowed_actions(phase):
         made = operations.act(world.cluster, "default", "train", action)
+        assert made is not None
         assert (made["action"], made["target"]["name"]) == (operations.ACTIONS[action], "train")
+    elif operations.is_done(action, phase):
+        assert operations.act(world.cluster, "default", "train", action) is None
+        assert world.cluster.list(COMMAND).items == []
     else:
         with pytest.raises(Conflict, match=str(phase)):
             operations.act(world.cluster, "default", "train", action)
+
+
+REACHED = {
+    "suspend": {"Aborting", "Aborted"},
+    "resume": {"Pending", "Running", "Restarting"},
+    "restart": {"Restarting"},
+    "terminate": {"Terminating", "Terminated"},
+    "complete": {"Completing", "Completed"},
+}
+
+
+@pytest.mark.parametrize("action", sorted(operations.ACTIONS))
+def test_where_an_action_has_been_done_already(action):
+    assert {str(phase) for phase in JobPhase if operations.is_done(action, phase)} == REACHED[action]
+
+
+def test_what_is_so_already_is_not_when_the_contrary_waits(world: World):
+    world.submit(job())
+    world.cluster.patch_status(JOB, "train", "default", {"state": {"phase": "Aborted"}})
+    assert operations.act(world.cluster, "default", "train", "suspend") is None
+    operations.act(world.cluster, "default", "train", "resume")
+    with pytest.raises(Conflict, match="Aborted"):
+        operations.act(world.cluster, "default", "train", "suspend")
 
 
 def test_a_double_click_makes_one_command(world: World):

@@ -1,0 +1,93 @@
+"""Pages of actions on many jobs: asked from the list, looked at, begun, followed, stopped; none of them needs a script."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from cluster.access import policy
+from cluster.errors import ApiError
+from cluster.runtime import now
+from jobs.bulk import pages, worker
+from jobs.bulk.asking import make
+from jobs.bulk.models import BulkOperation, BulkState
+
+SHOWN = 50
+
+
+def own(user: Any) -> QuerySet[BulkOperation]:
+    """Somebody's own operations, the newest first."""
+    return BulkOperation.objects.filter(user=user.get_username())
+
+
+def found(user: Any, pk: UUID) -> BulkOperation | None:
+    """An operation that somebody may see: their own, or any for those who may act on everybody's jobs."""
+    operation = BulkOperation.objects.filter(pk=pk).first()
+    return operation if operation is not None and policy().may(user, "jobs.act", operation) else None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bulk(request: HttpRequest) -> HttpResponse:
+    """The operations of late; a POST from the list makes a new one and leads to its preview."""
+    if request.method != "POST":
+        return render(request, "jobs/bulk_list.html", {"operations": [_told(each) for each in own(request.user)[:SHOWN]]})
+    posted = request.POST
+    query = posted.get("query", "")
+    uids = posted.getlist("uid") if posted.get("scope", "selection") == "selection" else None
+    try:
+        made = make(request.user, posted.get("action", ""), query=query, uids=uids)
+    except ApiError as error:
+        messages.error(request, error.message)
+        return redirect(f"{reverse('jobs:list')}?{query or 'view=all'}")
+    return redirect("jobs:bulk_detail", pk=made.pk)
+
+
+def _told(operation: BulkOperation) -> BulkOperation:
+    operation.label = pages.ACTIONS[operation.action].label  # type: ignore[attr-defined]
+    operation.word = BulkState(operation.state).label  # type: ignore[attr-defined]
+    return operation
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bulk_detail(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """What it would do, does or did; a POST begins it, stops it, or goes on."""
+    operation = found(request.user, pk)
+    if operation is None:
+        raise Http404
+    if request.method == "POST":
+        _change(request, operation, request.POST.get("do", ""))
+        return redirect("jobs:bulk_detail", pk=pk)
+    context = pages.progress(operation) | {"rows": pages.rows(operation, request.GET.get("outcome", ""), request.GET.get("page"))}
+    if operation.state == BulkState.DRAFT:
+        context |= pages.previewed(request.user, operation)
+    return render(request, "jobs/bulk.html", context)
+
+
+def _change(request: HttpRequest, operation: BulkOperation, wish: str) -> None:
+    if wish == "drop" and operation.state == BulkState.DRAFT:
+        operation.delete()
+        messages.success(request, _("Nothing was done."))
+    elif not change(operation, wish):
+        messages.error(request, _("That is not possible any more."))
+
+
+def change(operation: BulkOperation, wish: str) -> bool:
+    """Begin (also one that was stopped) or stop; whether it was in a state for that. Doing so twice does no harm."""
+    rows = BulkOperation.objects.filter(pk=operation.pk)
+    if wish == "start":
+        begun = rows.filter(state__in=(BulkState.DRAFT, BulkState.STOPPED)).update(
+            state=BulkState.RUNNING, started_at=operation.started_at or now(), worker="", lease_until=None
+        )
+        worker.bell.set()
+        return bool(begun) or operation.state in (BulkState.RUNNING, BulkState.DONE)
+    if wish == "stop":
+        return bool(rows.filter(state=BulkState.RUNNING).update(state=BulkState.STOPPED)) or operation.state == BulkState.STOPPED
+    return False
