@@ -17,7 +17,7 @@ import pytest
 from cluster.errors import ApiError, NotFound
 from cluster.kinds import COMMAND, JOB, NODE, POD, POD_GROUP, QUEUE
 from cluster.kubernetes import KubernetesCluster
-from cluster.objects import now_stamp, owner_reference
+from cluster.objects import name, namespace, now_stamp, owner_reference
 from cluster.port import Binding
 from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
@@ -73,13 +73,19 @@ class Volcano:
 
 
 @pytest.fixture(scope="module")
-def volcano(backend: KubernetesCluster) -> Volcano:
-    return Volcano(backend)
+def volcano(api_server: ApiServer, backend: KubernetesCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Volcano]:
+    """A cluster in which Volcano's definitions are, and nobody collects what has no owner."""
+    Stack(api_server, tmp_path_factory.mktemp("volcano")).manage("install-crds")
+    yield Volcano(backend)
+    for kind in (JOB, POD_GROUP, POD, QUEUE, NODE):
+        for obj in backend.list(kind).items:
+            with contextlib.suppress(NotFound):
+                backend.delete(kind, name(obj), namespace(obj), grace_seconds=0 if kind == POD else None)
 
 
 @pytest.fixture(scope="module")
 def portal(stack: Stack, api_server: ApiServer, volcano: Volcano, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The portal and its mirror, nothing else of Basalt; the definitions were installed by whoever `stack` prepared."""
+    """The portal and its mirror, nothing else of Basalt."""
     volcano.queue("root", {"cpu": "2", "memory": "2Gi", "pods": "2"}, running=1)
     volcano.queue("default", {"cpu": "2", "memory": "2Gi", "pods": "2"}, running=1)
     found = Stack(api_server, tmp_path_factory.mktemp("portal"), BASALT_SCHEDULER="off", BASALT_CONTROLLER="off")
@@ -138,14 +144,14 @@ def test_actions_are_commands_for_volcanos_controller(portal: Stack, backend: Ku
     job = submitted(portal, backend, "steered")
     volcano.adopt(job, "Running")
     eventually(lambda: row(portal, "steered").get("phase") == "Running")
-    assert portal.rest("POST", "jobs/default/steered/suspend").status_code in (200, 202)
+    assert portal.rest("POST", "jobs/default/steered/actions/suspend").status_code in (200, 202)
     (command,) = (c for c in backend.list(COMMAND, "default").items if c["target"]["name"] == "steered")
     assert (command["action"], command["target"]["kind"], command["target"]["uid"]) == ("AbortJob", "Job", job["metadata"]["uid"])
     assert command["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
     backend.delete(COMMAND, command["metadata"]["name"], "default")  # as its controller does, before it acts
     volcano.job("steered", "Aborted")
     eventually(lambda: row(portal, "steered")["phase"] == "Aborted")
-    assert portal.rest("POST", "queues/default/close").status_code in (200, 202)
+    assert portal.rest("POST", "queues/default/actions/close").status_code in (200, 202)
     asked = eventually(lambda: [c for c in backend.list(COMMAND, "default").items if c["target"]["kind"] == "Queue"])
     assert (asked[0]["action"], asked[0]["target"]["name"]) == ("CloseQueue", "default")
     assert (backend.get(QUEUE, "default")["status"])["state"] == "Open"
@@ -167,7 +173,7 @@ def test_queues_are_shown_as_volcano_writes_them(portal: Stack, backend: Kuberne
 
 @pytest.fixture(scope="module")
 def beside(
-    stack: Stack, api_server: ApiServer, kubelet: FakeKubelet, tmp_path_factory: pytest.TempPathFactory
+    api_server: ApiServer, volcano: Volcano, kubelet: FakeKubelet, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """Our scheduler alone, under a name of its own, beside Volcano's scheduler and controllers."""
     settings = {"BASALT_SCHEDULER_NAMES": "basalt", "BASALT_CONTROLLER": "off"}
@@ -219,14 +225,13 @@ def test_gangs_of_other_schedulers_are_not_touched(
 
 def test_pods_of_other_schedulers_count_as_usage(beside: Stack, backend: KubernetesCluster, kubelet: FakeKubelet) -> None:
     for node in backend.list(NODE).items:  # fill all nodes, by hand, as another scheduler would
-        name = node["metadata"]["name"]
-        made = pod(backend, f"fills-{name}", "default-scheduler", cpu="6")
-        bind(backend, made, name)
+        made = pod(backend, f"fills-{name(node)}", "default-scheduler", cpu="6")
+        bind(backend, made, name(node))
     gang(backend, "wide", 1)
     pod(backend, "wide-0", "basalt", "wide", cpu="5")
     waits = eventually(lambda: waiting(backend, "wide"))
     assert "cpu" in waits["message"]
-    some = backend.list(NODE).items[0]["metadata"]["name"]
+    some = name(backend.list(NODE).items[0])
     backend.delete(POD, f"fills-{some}", "default", grace_seconds=0)
     assert eventually(lambda: node_of(backend, "wide-0")) == some
     left = {p["metadata"]["name"] for p in backend.list(POD, "default").items if p["metadata"]["name"].startswith("fills-")}
