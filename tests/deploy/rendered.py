@@ -23,7 +23,7 @@ Obj = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One container: whose rights it has, what it runs, and its environment; `secrets` are keys of Secret `basalt`."""
+    """One container: whose rights it has, what it runs, and its environment; `secrets` are keys of Secret `basalt-secrets`."""
 
     name: str
     account: str
@@ -86,7 +86,7 @@ def processes(objects: Sequence[Obj]) -> dict[str, Process]:
                 env[each["name"]] = each["value"]
             else:
                 reference = each["valueFrom"]["secretKeyRef"]
-                assert (reference["name"].split("-")[0], reference["key"]) == ("basalt", each["name"])
+                assert (reference["name"][:14], reference["key"]) == ("basalt-secrets", each["name"])
                 secrets.append(each["name"])
         account = template["spec"].get("serviceAccountName", "")
         found[title] = Process(title, account, tuple(container["command"]), env, tuple(secrets))

@@ -1,0 +1,290 @@
+"""Each process works under exactly the rights that the manifests give it: none is forbidden, and none is granted in vain."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster.errors import NotFound
+from cluster.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    CRON_JOB,
+    HYPER_NODE,
+    JOB,
+    JOB_FLOW,
+    NETWORK_POLICY,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    STORAGE_CLASS,
+    VOLUME,
+)  # fmt: skip
+from cluster.kubernetes import KubernetesCluster, connect
+from testbed.collector import Collector
+from testbed.kubelet import FakeKubelet
+from testbed.server import TOKEN, binary
+from testbed.stack import eventually
+from tests.deploy.rendered import Obj, of_kind, with_components
+from tests.deploy.strict import Asked, Deployed, StrictServer, granted
+
+pytestmark = pytest.mark.services
+
+RUNNING = ("scheduler", "controller", "mirror", "worker", "web", "webhook")
+
+NOT_HERE = {
+    # Dynamic resources: Kubernetes 1.34 has the API, this server has not.
+    Asked("basalt-scheduler", "get", "resource.k8s.io", "resourceclaims"),
+    Asked("basalt-scheduler", "patch", "resource.k8s.io", "resourceclaims"),
+    Asked("basalt-scheduler", "patch", "resource.k8s.io", "resourceclaims/status"),
+    Asked("basalt-scheduler", "watch", "resource.k8s.io", "deviceclasses"),
+    Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceclaims"),
+    Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceclaimtemplates"),
+    Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceslices"),
+    # Asked of an authorizer by the server itself, which does not write it down: without it owners would be refused.
+    Asked("basalt-worker", "update", "batch.volcano.sh", "jobs/finalizers"),
+    Asked("basalt-worker", "update", "batch.volcano.sh", "cronjobs/finalizers"),
+    Asked("basalt-worker", "update", "flow.volcano.sh", "jobflows/finalizers"),
+}
+"""Granted, and not seen in the flow below: each with why it is needed."""
+
+NOT_READ = {Asked("basalt-web", "get", "", "secrets")}
+"""Tried and refused on purpose: a page asks whether the Secret of the ssh plugin is there, and says that it does not know."""
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Obj, ...]:
+    return with_components(tmp_path_factory.mktemp("rendered"), "webhooks")
+
+
+@pytest.fixture(scope="module")
+def server(objects: tuple[Obj, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrictServer]:
+    """A server with everything of the manifests but what makes pods, and webhooks that would be asked at a Service."""
+    for program in ("kube-apiserver", "etcd", "kubectl"):
+        if binary(program) is None:
+            pytest.skip(f"no {program}: set KUBEBUILDER_ASSETS to a folder that has it")
+    if not os.environ.get("DATABASE_URL") or not os.environ.get("REDIS_URL"):
+        pytest.skip("needs PostgreSQL and Redis: set DATABASE_URL and REDIS_URL")
+    server = StrictServer(tmp_path_factory.mktemp("strict"))
+    server.start()
+    left_out = ("Deployment", "Job", "CronJob", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    for kinds in (("Namespace", "CustomResourceDefinition"), {obj["kind"] for obj in objects} - {*left_out}):
+        text = yaml.safe_dump_all(of_kind(objects, *kinds))
+        server.kubectl("apply", "--server-side", "-f", "-", text=text, check=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def backend(server: StrictServer) -> Iterator[KubernetesCluster]:
+    """The tests' own client, which may do anything."""
+    cluster = connect(server.url, TOKEN, str(server.authority))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="module")
+def basalt(
+    server: StrictServer, backend: KubernetesCluster, objects: tuple[Obj, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployed]:
+    """Everything runs, webhooks included, over four nodes."""
+    secrets = {name: os.environ[name] for name in ("DATABASE_URL", "REDIS_URL")} | {"BASALT_SECRET_KEY": "a1B2c3D4e5" * 6}
+    deployed = Deployed(server, tmp_path_factory.mktemp("deployed"), objects, secrets)
+    collector = Collector(backend, (JOB, POD_GROUP, POD, SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY, JOB_FLOW, CRON_JOB))
+    kubelet = FakeKubelet(backend)
+    kubelet.add_nodes([f"node-{number}" for number in range(4)])
+    for number in range(4):
+        backend.patch(NODE, f"node-{number}", "", {"metadata": {"labels": {"rack": f"r{number // 2}"}}})
+    try:
+        deployed.once("Job basalt-migrate")
+        deployed.begin("Deployment basalt-webhook")
+        deployed.manage("install-webhooks", "--url", f"https://127.0.0.1:{deployed.ports['webhook-tls']}")
+        deployed.once("Job basalt-webhook-certificates", "--host", "127.0.0.1", "--to", str(deployed.folder / "certificates"))
+        deployed.wait_ready("webhook")
+        for name in RUNNING[:-1]:
+            deployed.begin(f"Deployment basalt-{name}")
+        deployed.wait_ready("scheduler", "controller", "mirror", "web")
+        deployed.sign_in()
+        eventually(lambda: any(queue["metadata"]["name"] == "default" for queue in backend.list(QUEUE).items))
+        collector.start()
+        kubelet.start()
+        yield deployed
+        kubelet.stop()
+        collector.stop()
+    finally:
+        deployed.stop()
+
+
+def job(name: str, *, replicas: int = 2, cpu: str = "1", lasts: str | None = "1s", pod: Obj | None = None, **spec: Any) -> Obj:
+    notes = {"annotations": {"sim.basalt.dev/duration": lasts}} if lasts else {}
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
+    template = {"metadata": notes, "spec": {"restartPolicy": "Never", "containers": [container], **(pod or {})}}
+    tasks = [{"name": "worker", "replicas": replicas, "template": template}]
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": meta, "spec": {"tasks": tasks, **spec}}
+
+
+def phase(cluster: KubernetesCluster, name: str) -> str:
+    with contextlib.suppress(NotFound):
+        return str(((cluster.get(JOB, name, "default").get("status") or {}).get("state") or {}).get("phase"))
+    return "gone"
+
+
+def reaches(basalt: Deployed, cluster: KubernetesCluster, name: str, wanted: str) -> None:
+    eventually(lambda: phase(cluster, name) == wanted, why=lambda: f"{phase(cluster, name)}\n{basalt.log('worker')[-1500:]}")
+
+
+def test_the_seed_flow_with_every_plugin_that_makes_something(
+    basalt: Deployed, server: StrictServer, backend: KubernetesCluster
+) -> None:
+    plugins: Obj = {"svc": [], "ssh": [], "env": []}
+    volumes = [
+        {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    ]
+    created = server.kubectl("create", "-f", "-", text=yaml.safe_dump(job("seed", plugins=plugins, minAvailable=2)))
+    assert created.stdout == "job.batch.volcano.sh/seed created\n"
+    reaches(basalt, backend, "seed", "Completed")
+    made = backend.list(SECRET, "default").items
+    assert [name for name in (obj["metadata"]["name"] for obj in made) if name.startswith("seed-")] == ["seed-ssh"]
+    eventually(lambda: basalt.rest("GET", "jobs/default/seed").json().get("phase") == "Completed")
+    assert basalt.page("/sign-in/").status_code == 200
+    server.kubectl("delete", "vcjob", "seed", check=True)
+    backend.create(JOB, job("stored", volumes=volumes))
+    eventually(lambda: backend.list(CLAIM, "default").items)
+    server.kubectl("delete", "vcjob", "stored", check=True)
+
+
+def test_people_act_through_pages_and_rest(basalt: Deployed, backend: KubernetesCluster) -> None:
+    made = basalt.rest("POST", "jobs", json=job("theirs", lasts=None))
+    assert made.status_code == 201, made.text
+    reaches(basalt, backend, "theirs", "Running")
+    eventually(lambda: basalt.rest("GET", "jobs/default/theirs").json().get("phase") == "Running")
+    eventually(lambda: basalt.rest("GET", "pods/default/theirs-worker-0").ok)
+    basalt.rest("GET", "pods/default/theirs-worker-0/log")
+    assert basalt.rest("GET", "jobs/default/theirs?plugins=1").ok
+    assert basalt.rest("POST", "jobs/default/theirs/actions/suspend").ok
+    reaches(basalt, backend, "theirs", "Aborted")
+    eventually(lambda: basalt.rest("GET", "jobs/default/theirs").json().get("phase") == "Aborted")
+    assert basalt.rest("POST", "jobs/default/theirs/actions/resume").ok
+    reaches(basalt, backend, "theirs", "Running")
+    held = backend.get(JOB, "theirs", "default")
+    held["spec"]["minAvailable"] = 1
+    changed = basalt.rest("PUT", "jobs/default/theirs", json=held)
+    assert changed.ok, changed.text
+    assert basalt.rest("DELETE", "jobs/default/theirs").ok
+    reaches(basalt, backend, "theirs", "gone")
+    for action in ("cordon", "uncordon"):
+        assert basalt.rest("POST", f"nodes/node-3/actions/{action}").ok, action
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "team"}, "spec": {"weight": 2}}
+    assert basalt.rest("POST", "queues", json=queue).status_code == 201
+    eventually(lambda: basalt.rest("GET", "queues/team").ok)
+    assert basalt.rest("PATCH", "queues/team", json={"spec": {"weight": 3}}).ok
+    eventually(lambda: (backend.get(QUEUE, "team").get("status") or {}).get("state") == "Open")
+    assert basalt.rest("POST", "queues/team/actions/close").ok
+    eventually(lambda: backend.get(QUEUE, "team")["status"]["state"] == "Closed")
+    assert basalt.rest("DELETE", "queues/team").ok
+
+
+def test_flows_and_cron_jobs_run(basalt: Deployed, backend: KubernetesCluster) -> None:
+    spec = job("x")["spec"]
+    template = {"apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobTemplate", "metadata": {"name": "step"}, "spec": spec}
+    flow = {
+        "apiVersion": "flow.volcano.sh/v1alpha1", "kind": "JobFlow", "metadata": {"name": "chain"},
+        "spec": {"jobRetainPolicy": "delete", "flows": [{"name": "step"}]},
+    }  # fmt: skip
+    heads = {"Content-Type": "application/yaml"}
+    done = basalt.rest("POST", "apply", data=yaml.safe_dump_all([template, flow]), headers=heads)
+    assert done.ok, done.text
+    eventually(
+        lambda: ((backend.get(JOB_FLOW, "chain", "default").get("status") or {}).get("state") or {}).get("phase") == "Succeed"
+    )
+    eventually(lambda: basalt.rest("GET", "jobflows/default/chain").ok)
+    assert basalt.rest("PATCH", "jobflows/default/chain", json={"metadata": {"labels": {"a": "b"}}}).status_code in (200, 422)
+    cron = {
+        "apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "metadata": {"name": "nightly", "namespace": "default"},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": spec}, "successfulJobsHistoryLimit": 0},
+    }  # fmt: skip
+    assert basalt.rest("POST", "cronjobs", json=cron).status_code == 201
+    eventually(lambda: basalt.rest("GET", "cronjobs/default/nightly").ok)
+    ran = basalt.rest("POST", "cronjobs/default/nightly/actions/run")
+    assert ran.ok, ran.text
+    for action in ("suspend", "resume"):
+        assert basalt.rest("POST", f"cronjobs/default/nightly/actions/{action}").ok
+    backend.patch(CRON_JOB, "nightly", "default", {"spec": {"schedule": "* * * * *"}})
+    eventually(lambda: (backend.get(CRON_JOB, "nightly", "default").get("status") or {}).get("lastSuccessfulTime"), 100)
+    for kind, name in (("cronjobs", "nightly"), ("jobflows", "chain"), ("jobtemplates", "step")):
+        assert basalt.rest("DELETE", f"{kind}/default/{name}").ok, name
+
+
+def test_plain_pods_and_discovered_domains(basalt: Deployed, backend: KubernetesCluster) -> None:
+    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "100m"}}}
+    backend.create(POD, {"metadata": {"name": "bare"}, "spec": {"schedulerName": "volcano", "containers": [container]}})
+    eventually(lambda: backend.get(POD, "bare", "default")["spec"].get("nodeName"))
+    backend.delete(POD, "bare", "default", grace_seconds=0)
+    eventually(lambda: basalt.rest("GET", "podgroups").ok)
+    config = """
+networkTopologyDiscovery:
+- source: label
+  enabled: true
+  config:
+    networkTopologyTypes:
+      racks:
+      - nodeLabel: rack
+      - nodeLabel: kubernetes.io/hostname
+"""
+    with contextlib.suppress(Exception):
+        backend.create("namespaces", {})  # type: ignore[arg-type]
+    from cluster import hypernodes
+    from cluster.kinds import NAMESPACE as KIND
+
+    with contextlib.suppress(Exception):
+        backend.create(KIND, {"metadata": {"name": hypernodes.CONFIG_NAMESPACE}})
+    meta = {"name": hypernodes.CONFIG_NAME, "namespace": hypernodes.CONFIG_NAMESPACE}
+    backend.create(CONFIG_MAP, {"metadata": meta, "data": {hypernodes.CONFIG_KEY: config}})
+    eventually(lambda: len(backend.list(HYPER_NODE).items) >= 2)
+    backend.patch(NODE, "node-3", "", {"metadata": {"labels": {"rack": "r0"}}})
+    backend.patch(NODE, "node-2", "", {"metadata": {"labels": {"rack": "r0"}}})
+    eventually(lambda: len(backend.list(HYPER_NODE).items) < 3)
+
+
+def test_who_is_more_important_evicts(basalt: Deployed, backend: KubernetesCluster) -> None:
+    backend.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 1000})
+    backend.create(JOB, job("humble", replicas=4, cpu="7", lasts=None, minAvailable=1))
+    reaches(basalt, backend, "humble", "Running")
+    eventually(lambda: sum(bool(pod["spec"].get("nodeName")) for pod in backend.list(POD, "default").items) >= 4)
+    backend.create(JOB, job("urgent", replicas=1, cpu="7", priorityClassName="urgent"))
+    reaches(basalt, backend, "urgent", "Completed")
+    for name in ("humble", "urgent"):
+        backend.delete(JOB, name, "default")
+
+
+def test_a_volume_that_waits_for_its_pod_is_bound(basalt: Deployed, backend: KubernetesCluster) -> None:
+    late = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+    backend.create(STORAGE_CLASS, {"metadata": {"name": "late"}, **late})
+    space: Obj = {"accessModes": ["ReadWriteOnce"], "storageClassName": "late"}
+    local = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}, "persistentVolumeReclaimPolicy": "Retain"}
+    backend.create(VOLUME, {"metadata": {"name": "disk"}, "spec": {**space, **local}})
+    backend.create(CLAIM, {"metadata": {"name": "mine"}, "spec": {**space, "resources": {"requests": {"storage": "1Gi"}}}})
+    uses = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "mine"}}]}
+    backend.create(JOB, job("keeper", replicas=1, pod=uses))
+    eventually(lambda: (backend.get(VOLUME, "disk")["spec"].get("claimRef") or {}).get("name") == "mine")
+    backend.delete(JOB, "keeper", "default")
+
+
+def test_nothing_was_forbidden(basalt: Deployed, server: StrictServer) -> None:
+    assert server.audited().forbidden <= NOT_READ
+
+
+def test_every_right_is_used(basalt: Deployed, server: StrictServer, objects: tuple[Obj, ...]) -> None:
+    unused = granted(objects) - server.audited().asked
+    assert sorted(unused - NOT_HERE) == []
+    assert sorted(NOT_HERE - unused) == [], "these are used after all"
