@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
@@ -96,23 +96,33 @@ def lines(title: str, data: Sequence[Line], top: int, height: int, most: float =
 
 
 def groups(
-    title: str, heads: Sequence[str], names: Sequence[str], bars: Sequence[Sequence[float | None]], top: int, height: int
+    title: str,
+    heads: Sequence[str],
+    names: Sequence[str],
+    bars: Sequence[Sequence[float | None]],
+    top: int,
+    height: int,
+    *,
+    label: Callable[[float], str] = duration,
+    none: str = "–",
 ) -> str:
-    """Bars in groups, each with its time above it."""
+    """Bars in groups, each with its value above it; `none` stands where there is none, on a dashed bar when it is a word."""
     high = max((value for group in bars for value in group if value is not None), default=0.0) or 1.0
     found = [f'<text class="h" x="16" y="{top + 12}">{escape(title)}</text>']
     y0, span = top + 34, height - 34
     width = (WIDTH - LEFT - RIGHT) / max(len(heads), 1)
-    bar = min(46.0, (width - 24) / max(len(names), 1))
+    bar = min(64.0, (width - 24) / max(len(names), 1))
     for g, head in enumerate(heads):
         x = LEFT + g * width
         found.append(f'<text class="a" x="{x + width / 2:.1f}" y="{y0 + span + 15}" text-anchor="middle">{escape(head)}</text>')
         for i, value in enumerate(bars[g]):
             left = x + width / 2 + (i - len(names) / 2) * bar
-            tall = span * (value or 0.0) / high
-            text = "–" if value is None else duration(value)
+            endless = value is None and none != "–"
+            tall = span * (1.0 if endless else (value or 0.0) / high)
+            text = none if value is None else label(value)
+            style = f'fill="none" stroke="{colour(i)}" stroke-dasharray="4 3"' if endless else f'fill="{colour(i)}"'
             found.append(
-                f'<path d="M{left + 1:.1f} {y0 + span:.1f}v{-tall:.1f}h{bar - 2:.1f}v{tall:.1f}z" fill="{colour(i)}"/>'
+                f'<path d="M{left + 2:.1f} {y0 + span:.1f}v{-tall:.1f}h{bar - 4:.1f}v{tall:.1f}z" {style}/>'
                 f'<text class="a" x="{left + bar / 2:.1f}" y="{y0 + span - tall - 4:.1f}" text-anchor="middle">{text}</text>'
             )
     found.append(f'<line class="g" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y0 + span}" y2="{y0 + span}"/>')

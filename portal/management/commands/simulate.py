@@ -34,9 +34,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add, times = parser.add_argument, {"metavar": "T", "type": _seconds}
-        add(
-            "trace", nargs="+", metavar="TRACE", type=Path, help="CSV of openb, Philly, Pollux, Tiresias; objects as YAML or JSON"
-        )
+        add("trace", nargs="+", metavar="TRACE", type=Path, help="CSV of openb, Philly, Pollux, Tiresias; objects in YAML")
         add("--conf", action="append", metavar="[NAME=]FILE", help="a configuration; several are compared (the one in deploy/)")
         add("--nodes", metavar="SIZE|FILE", default="", help="nodes x GPUs, such as 32x8 or 32x8:A100, or a list of nodes")
         add("--part", default="", help="a virtual cluster of Philly, a set or set/workload of Pollux")
