@@ -6,6 +6,10 @@ from typing import ClassVar
 
 from django.db import models
 
+from portal.simulations.models import Simulation, SimulationKind, StartEstimate, State
+
+__all__ = ["Cycle", "Eviction", "SchedulerConfiguration", "Simulation", "SimulationKind", "StartEstimate", "State"]
+
 
 class Cycle(models.Model):
     """One scheduling cycle that decided something, or the last idle one. `actions` maps an action to its milliseconds."""

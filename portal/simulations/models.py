@@ -1,0 +1,94 @@
+"""Simulations that people start, and estimates of when waiting jobs start."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class State(models.TextChoices):
+    """Where a simulation is; `mark` is how pages draw it."""
+
+    WAITING = "waiting", _("waiting")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+    @property
+    def mark(self) -> str:
+        """The state mark of pages."""
+        return {"waiting": "pending", "running": "running", "done": "completed", "failed": "failed"}.get(self.value, "aborted")
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self in (State.DONE, State.FAILED, State.CANCELLED)
+
+
+class SimulationKind(models.TextChoices):
+    """What is simulated."""
+
+    REPLAY = "replay", _("replay")
+    EFFICIENCY = "efficiency", _("efficiency experiment")
+
+
+class Simulation(models.Model):
+    """One simulation. `params` say what is simulated, `progress` how far it is (as the runner tells it), `share` from 0 to 1.
+
+    `seen_at` is the last sign of life of whoever works on it: one that is running and was not seen for a while is taken up
+    again from its checkpoint. Its files are in the folder of its number.
+    """
+
+    kind = models.CharField(max_length=16, choices=SimulationKind.choices, default=SimulationKind.REPLAY)
+    title = models.CharField(max_length=200)
+    owner = models.CharField(max_length=150, db_index=True)
+    params = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING, db_index=True)
+    share = models.FloatField(default=0.0)
+    progress = models.JSONField(default=dict)
+    cancel = models.BooleanField(default=False)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    result = models.JSONField(null=True)
+
+    class Meta:
+        app_label = "portal"
+        ordering: ClassVar = ["-id"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def standing(self) -> State:
+        """The state with its meaning."""
+        return State(self.state)
+
+
+class StartEstimate(models.Model):
+    """When a waiting job is likely to start, as of `at`: in half of the simulated futures by `p50`, in nine of ten by `p90`.
+
+    None: not within the horizon in so many of them. `samples` are the futures, `known` of how many past jobs run times were
+    taken, `by` what those had in common with the jobs here.
+    """
+
+    job_uid = models.CharField(max_length=64, primary_key=True)
+    at = models.DateTimeField(db_index=True)
+    rank = models.PositiveIntegerField(null=True)
+    of = models.PositiveIntegerField(null=True)
+    p50 = models.DateTimeField(null=True)
+    p90 = models.DateTimeField(null=True)
+    samples = models.PositiveIntegerField(default=0)
+    known = models.PositiveIntegerField(default=0)
+    by = models.CharField(max_length=16, blank=True)
+
+    class Meta:
+        app_label = "portal"
+
+    def __str__(self) -> str:
+        return self.job_uid
