@@ -260,4 +260,4 @@ def position(answer: Answer, queue: str) -> str:
     if not answer.place:
         return ""
     places = {"rank": number(answer.rank), "of": number(answer.among), "queue": queue}
-    return _("Place %(rank)s of %(of)s in %(queue)s") % places
+    return _("Place %(rank)s of %(of)s in %(queue)s.") % places

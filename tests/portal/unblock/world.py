@@ -14,8 +14,8 @@ from portal.scenario import objects as make
 from portal.scenario.world import World
 from portal.unblock.copy import Copy, View
 from portal.unblock.ways import Asked, Way, ways
-from scheduler import actions as _actions  # noqa: F401
 from scheduler import conf
+from scheduler.framework import registry
 
 PLUGINS = [
     [
@@ -36,6 +36,7 @@ class Stage:
     """A world and its copy."""
 
     def __init__(self, *, nodes: list[dict[str, Any]], queues: list[dict[str, Any]] | None = None, setup: Any = None) -> None:
+        registry.load_builtin()
         setup = setup or SETUP
         self.world = World(setup)
         self.cluster = self.world.cluster
