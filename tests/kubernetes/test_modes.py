@@ -176,6 +176,8 @@ def beside(
     api_server: ApiServer, volcano: Volcano, kubelet: FakeKubelet, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """Our scheduler alone, under a name of its own, beside Volcano's scheduler and controllers."""
+    volcano.queue("root", {})
+    volcano.queue("default", {})
     settings = {"BASALT_SCHEDULER_NAMES": "basalt", "BASALT_CONTROLLER": "off"}
     found = Stack(api_server, tmp_path_factory.mktemp("beside"), **settings)
     found.start("scheduler", "--no-decisions", "--no-leader-election")
