@@ -12,6 +12,7 @@ from redis import Redis
 from cluster.admission import admission
 from cluster.admitted import Admitted
 from cluster.kubernetes import KubernetesCluster, connect
+from portal import metrics
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -39,7 +40,9 @@ def connection(*, answer_seconds: float = 0.0) -> KubernetesCluster:
 @cache
 def cluster() -> Admitted:
     """The cluster for controllers: objects mean what admission would have made of them. Raises Unavailable."""
-    return Admitted(connection(), admission)
+    client = connection()
+    client.on_answer(metrics.heard)
+    return Admitted(client, admission)
 
 
 @cache

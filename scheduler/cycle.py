@@ -15,7 +15,7 @@ from cluster.port import Binding
 from scheduler.cache import SchedulerCache
 from scheduler.conf import Configuration
 from scheduler.framework import registry
-from scheduler.framework.record import CycleRecord, EvictionRecord
+from scheduler.framework.record import CycleRecord, EvictionRecord, Served
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Cause
 from scheduler.model.jobs import TaskInfo
@@ -97,6 +97,7 @@ def run_cycle(
     begin = perf_counter()
     record = CycleRecord(number, now)
     ssn = cache.open_session(f"{number:x}-{int(now * 1000):x}", conf, now=now, random=random, only=only)
+    record.opening = (perf_counter() - begin) * 1000
     try:
         for name in conf.actions:
             start = perf_counter()
@@ -114,12 +115,22 @@ def run_cycle(
     binds = [_binding(ssn, task) for task in ssn.binds]
     evictions = [Eviction(task.namespace, task.name, task.uid, EVICTED_BY, cause.reason) for task, cause in ssn.evictions]
     record.considered, record.bound, record.evicted = ssn.considered, len(binds), len(evictions)
+    _measure(record, ssn)
     record.verdicts, record.queues = writes.verdicts, ssn.queue_shares
     record.evictions = [_eviction(ssn, task, cause) for task, cause in ssn.evictions]
     record.milliseconds = (perf_counter() - begin) * 1000
     supplies = {task.uid: task.supply for task in ssn.binds if task.supply}
     line = list(dict.fromkeys([*ssn.served, *ssn.asked]))
     return Cycle(record, binds, evictions, writes, len(ssn.admitted), supplies, ssn.released, ssn.locks, line)
+
+
+def _measure(record: CycleRecord, ssn: Session) -> None:
+    """Where the time went, and whom it served."""
+    record.plugins = {name: (spent, ssn.closed.get(name, 0.0)) for name, spent in ssn.opened.items()}
+    record.checking = (ssn.evaluator.seconds - ssn.evaluator.scoring) * 1000
+    record.scoring = ssn.evaluator.scoring * 1000
+    record.placed = {task.uid: task.creation for task in ssn.binds}
+    record.served = {task.job.uid: Served(task.job.queue, task.job.creation) for task in ssn.binds if task.job is not None}
 
 
 def _take_back(cache: SchedulerCache, ssn: Session) -> None:

@@ -18,6 +18,7 @@ import redis
 from cluster.clock import Clock
 from cluster.errors import ApiError, Unavailable
 from cluster.fenced import fenced
+from cluster.informer import Informer
 from cluster.port import Cluster
 from jobs.controller.roster import Roster
 from jobs.controller.shared import Lease, SharedQueue
@@ -53,6 +54,7 @@ class Dispatcher:
         self._ring, self._waiting = ring, waiting
         self._name = uuid.uuid4().hex
         self.leads = threading.Event()
+        self.informer: Informer | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Lead, or wait until there is no other leader, until `stop` is set. A Redis or cluster that is away is waited for."""
@@ -70,6 +72,7 @@ class Dispatcher:
 
     def _lead(self, stop: threading.Event) -> None:
         roster = Roster.over(self._cluster, self._clock, schedulers=self._schedulers)
+        self.informer = roster.informer
         changed = threading.Event()
         roster.informer.start(changed.set)
         begun, told, ticked, synced = False, 0.0, 0.0, time.monotonic()
@@ -129,6 +132,11 @@ class Worker:
             threading.Thread(target=self._feed, name="worker-feed", daemon=True),
             threading.Thread(target=self._keep, name="worker-leases", daemon=True),
         ]
+
+    @property
+    def informer(self) -> Informer:
+        """The local copy."""
+        return self._roster.informer
 
     def start(self, patience: float = 30.0) -> bool:
         """Begin to follow the cluster; whether the local copy is complete. Raises ApiError when there is no cluster."""

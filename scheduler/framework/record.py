@@ -47,11 +47,22 @@ class EvictionRecord:
     proved: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A job (PodGroup) that pods of were given nodes in a cycle: its queue, and when it was created (epoch seconds)."""
+
+    queue: str
+    created: float
+
+
 @dataclass(slots=True)
 class CycleRecord:
     """One cycle. `verdicts` holds only PodGroups (`namespace/name`) whose verdict changed; None: no longer waiting.
 
-    `pipelined`: pods for which room is kept that others are still releasing, and the nodes where.
+    `pipelined`: pods for which room is kept that others are still releasing, and the nodes where. `opening` are milliseconds
+    until the session stood, `plugins` those of each plugin at its opening and closing, `checking` and `scoring` those spent on
+    what nodes pass and are worth. `placed` are the pods (by uid) that were given a node, with when they were created; `served`
+    their jobs.
     """
 
     number: int
@@ -65,3 +76,9 @@ class CycleRecord:
     queues: dict[str, QueueShare] = field(default_factory=dict)
     evictions: list[EvictionRecord] = field(default_factory=list)
     pipelined: dict[str, str] = field(default_factory=dict)
+    opening: float = 0.0
+    plugins: dict[str, tuple[float, float]] = field(default_factory=dict)
+    checking: float = 0.0
+    scoring: float = 0.0
+    placed: dict[str, float] = field(default_factory=dict)
+    served: dict[str, Served] = field(default_factory=dict)

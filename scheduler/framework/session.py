@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
+from time import perf_counter
 from typing import Any
 
 from cluster import objects
@@ -101,6 +102,8 @@ class Session(Registrations):
         self.only = only
         self.asked: list[str] = []
         self.served: list[str] = []
+        self.opened: dict[str, float] = {}
+        self.closed: dict[str, float] = {}
         self._plugins: list[Plugin] = []
         self._tiers: dict[str, list[list[Any]]] = {}
         self._flat: dict[str, list[Any]] = {}
@@ -112,7 +115,9 @@ class Session(Registrations):
         for option in self.conf.plugins():
             self._plugins.append(registry.plugins[option.name](option.arguments))
         for plugin in self._plugins:
+            begin = perf_counter()
             plugin.on_session_open(self)
+            self.opened[plugin.name] = (perf_counter() - begin) * 1000
         self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
         self._flat = {family: [item for tier in tiers for item in tier] for family, tiers in self._tiers.items()}
         self.evaluator = Evaluator(self)
@@ -148,7 +153,9 @@ class Session(Registrations):
     def close(self) -> None:
         """Let the plugins write what they have to say."""
         for plugin in self._plugins:
+            begin = perf_counter()
             plugin.on_session_close(self)
+            self.closed[plugin.name] = (perf_counter() - begin) * 1000
 
     def undo(self) -> None:
         """Take back every reservation that was not committed; evicted pods count in their nodes' lists until they go."""

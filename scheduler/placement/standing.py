@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,11 +142,19 @@ class Evaluator:
         self._standings = _kept(ssn)
         self._by_class: dict[TaskClass, tuple[list[Check], list[Score]]] = {}
         self._lone: dict[TaskClass, Lone | None] = {}
+        self.seconds = self.scoring = 0.0
+        """Spent on standings of classes, and the part of it that was spent on scores of blocks."""
 
     # -- whole classes -------------------------------------------------------------------------------------------------
 
     def standing(self, cls: TaskClass) -> Standing:
         """The class's standing as of now."""
+        begin = perf_counter()
+        found = self._current(cls)
+        self.seconds += perf_counter() - begin
+        return found
+
+    def _current(self, cls: TaskClass) -> Standing:
         found = self._standings.get(cls)
         if found is None or found.static_version != self.nodes.static_version:
             self._lone.pop(cls, None)
@@ -255,11 +264,13 @@ class Evaluator:
         return score
 
     def _score(self, standing: Standing, at: Block) -> Floats:
+        begin = perf_counter()
         cls, parts = standing.cls, self._asked(standing.cls)[1]
         score: Any = 0.0 if standing.static_score is None else standing.static_score.take(at.rows)
         for part in parts:
             score = score + part(cls, at)
         found: Floats = score if parts or standing.static_score is not None else np.zeros(len(at))
+        self.scoring += perf_counter() - begin
         return found
 
     def _asked(self, cls: TaskClass) -> tuple[list[Check], list[Score]]:

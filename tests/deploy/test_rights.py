@@ -41,6 +41,10 @@ pytestmark = pytest.mark.services
 
 RUNNING = ("scheduler", "controller", "mirror", "worker", "web", "webhook")
 
+OWNERS = (
+    ("batch.volcano.sh", "jobs"), ("batch.volcano.sh", "cronjobs"), ("flow.volcano.sh", "jobflows"), ("", "pods"),
+    ("apps", "replicasets"), ("apps", "statefulsets"), ("apps", "daemonsets"), ("batch", "jobs"),
+)  # fmt: skip
 NOT_HERE = {
     # Dynamic resources: Kubernetes 1.34 has the API, this server has not.
     Asked("basalt-scheduler", "get", "resource.k8s.io", "resourceclaims"),
@@ -51,9 +55,7 @@ NOT_HERE = {
     Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceclaimtemplates"),
     Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceslices"),
     # Asked of an authorizer by the server itself, which does not write it down: without it owners would be refused.
-    Asked("basalt-worker", "update", "batch.volcano.sh", "jobs/finalizers"),
-    Asked("basalt-worker", "update", "batch.volcano.sh", "cronjobs/finalizers"),
-    Asked("basalt-worker", "update", "flow.volcano.sh", "jobflows/finalizers"),
+    *(Asked("basalt-worker", "update", group, f"{kind}/finalizers") for group, kind in OWNERS),
 }
 """Granted, and not seen in the flow below: each with why it is needed."""
 
@@ -215,7 +217,7 @@ def test_flows_and_cron_jobs_run(basalt: Deployed, backend: KubernetesCluster) -
     }  # fmt: skip
     assert basalt.rest("POST", "cronjobs", json=cron).status_code == 201
     eventually(lambda: basalt.rest("GET", "cronjobs/default/nightly").ok)
-    ran = basalt.rest("POST", "cronjobs/default/nightly/actions/run")
+    ran = basalt.rest("POST", "cronjobs/default/nightly/actions/trigger")
     assert ran.ok, ran.text
     for action in ("suspend", "resume"):
         assert basalt.rest("POST", f"cronjobs/default/nightly/actions/{action}").ok

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from cluster.embedded.store import EmbeddedCluster
 from cluster.informer import Informer
-from cluster.kinds import JOB, POD_GROUP
+from cluster.kinds import JOB, JOB_FLOW, POD_GROUP, QUEUE
 from portal.metrics import ControllerMetrics, SchedulerMetrics
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.record import CycleRecord, EvictionRecord, QueueShare
@@ -57,7 +57,7 @@ def test_a_gang_that_waits_no_more_is_not_told_of() -> None:
     metrics(record(verdicts={"ns/gang": Verdict(next(iter(Stage)), next(iter(Code)))}))
     metrics(record(verdicts={"ns/gang": None, "ns/never": None}))
     assert into.get_sample_value("volcano_unschedule_job_count") == 0
-    assert into.get_sample_value("volcano_job_retry_counts", {"job_id": "gang"}) is None
+    assert into.get_sample_value("volcano_unschedule_task_count", {"job_id": "gang"}) is None
 
 
 def test_evictions_are_counted_by_whom_they_were_for() -> None:
@@ -74,7 +74,7 @@ def test_evictions_are_counted_by_whom_they_were_for() -> None:
 
 def test_controllers_count_what_is_there(cluster: EmbeddedCluster) -> None:
     into = CollectorRegistry()
-    informer = Informer(cluster, (JOB, POD_GROUP), {})
+    informer = Informer(cluster, (JOB, POD_GROUP, QUEUE, JOB_FLOW), {})
     ControllerMetrics(lambda: informer, into)
     informer.start()
     for name, phase in (("a", "Running"), ("b", "Running"), ("c", "Inqueue")):

@@ -11,8 +11,9 @@ from django.conf import settings
 
 from jobs.controller import ControllerManager
 from jobs.controller.base import REST
+from jobs.controller.crew import Dispatcher
 from portal import services
-from portal.metrics import ControllerMetrics
+from portal.metrics import ControllerMetrics, Making
 from portal.parts import Run
 from portal.process import PartCommand
 
@@ -22,7 +23,9 @@ class Command(PartCommand):
     part, port, switch = "controller", 8081, "BASALT_CONTROLLER"
 
     _manager: ControllerManager | None = None
+    _working: ControllerManager | Dispatcher | None = None
     _metrics: ControllerMetrics | None = None
+    _making: Making | None = None
 
     def handle(self, **options: Any) -> None:
         if settings.BASALT_CONTROLLERS == "workers":
@@ -42,11 +45,14 @@ class Command(PartCommand):
 
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """The controllers in threads, or the dispatcher for workers."""
+        if self._metrics is None:
+            self._metrics = ControllerMetrics(lambda: self._working.informer if self._working else None)
         if settings.BASALT_CONTROLLERS == "workers":
             from portal.celery import dispatcher
 
-            return {"dispatcher": dispatcher(cluster).run}
-        self._manager = ControllerManager(cluster, cluster.clock, rest=REST)
-        if self._metrics is None:
-            self._metrics = ControllerMetrics(lambda: self._manager.informer if self._manager else None)
+            self._working = dispatcher(cluster)
+            return {"dispatcher": self._working.run}
+        if self._making is None:
+            self._making = Making(cluster, lambda: self._manager.informer if self._manager else None)
+        self._working = self._manager = ControllerManager(self._making, cluster.clock, rest=REST)
         return {"controllers": self._manager.run}

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from cluster.kubernetes import KubernetesCluster
 from portal import migrated
 from portal.decisions import Sink
-from portal.metrics import SchedulerMetrics
+from portal.metrics import Measured, SchedulerMetrics
 from portal.parts import Run
 from portal.process import PartCommand
 from scheduler import conf
@@ -36,7 +36,7 @@ class Command(PartCommand):
             "--no-decisions", action="store_true", help="keep decisions out of the database: this process needs none, then"
         )
         self._loop: SchedulerLoop | None = None
-        self._metrics = SchedulerMetrics()
+        self._metrics = SchedulerMetrics(cache=lambda: self._loop.cache if self._loop else None)
 
     def cluster(self, client: KubernetesCluster) -> Any:
         """The API server as it is, since the scheduler reads objects with their gaps; without gangs of other schedulers."""
@@ -63,7 +63,7 @@ class Command(PartCommand):
                 sink(cycle)
 
         self._loop = SchedulerLoop(
-            cluster,
+            Measured(cluster, self._metrics, settings.BASALT_SCHEDULER_NAMES),
             options["conf"],
             cluster.clock,
             record,
