@@ -78,6 +78,15 @@ class Amounts:
 
     values: Ints
     present: Mask
+    _terms: list[tuple[int, int]] | None = None
+
+    @property
+    def terms(self) -> list[tuple[int, int]]:
+        """(dimension, amount) of what is above 0, pods apart: few, and asked about so often that arrays would be slow."""
+        if self._terms is None:
+            places = [int(place) for place in np.flatnonzero(self.values > 0) if place != PODS]
+            self._terms = [(place, int(self.values[place])) for place in places]
+        return self._terms
 
     def widen(self, width: int) -> None:
         """Pad to a grown table's width."""

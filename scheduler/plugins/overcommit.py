@@ -10,7 +10,7 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Answer, Vote
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo
-from scheduler.model.resources import PODS, Dimensions, Floats, Ints
+from scheduler.model.resources import Dimensions, Floats, Ints
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -28,6 +28,7 @@ class Overcommit:
     _most: Ints
     _budget: Ints
     _waiting: Ints
+    _left: list[int] | None
 
     def __init__(self, arguments: Arguments) -> None:
         factor = arguments.number("overcommit-factor", _FACTOR)
@@ -40,6 +41,7 @@ class Overcommit:
         self._most = _whole(most)
         self._budget = _whole(most - ssn.nodes.used.sum(axis=0))
         self._waiting = ssn.roster.reserved()
+        self._left: list[int] | None = None
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)
 
@@ -50,21 +52,21 @@ class Overcommit:
         """Whether the job's minResources still fit into the budget; a verdict's `limit` is the budget of an empty cluster."""
         if job.min_resources is None:
             return Vote.PERMIT
-        asked = job.min_resources.values
-        over = (asked > 0) & (self._waiting + asked > self._budget)
-        over[PODS] = False
-        place = int(over.argmax())
-        if not over[place]:
+        if self._left is None:
+            self._left = (self._budget - self._waiting).tolist()
+        left = self._left
+        place, asked = next(((place, asked) for place, asked in job.min_resources.terms if asked > left[place]), (-1, 0))
+        if place < 0:
             return Vote.PERMIT
-        free = int(self._budget[place] - self._waiting[place])
+        free = left[place]
         return Verdict(
             Stage.ADMISSION,
             Code.OVERCOMMIT,
             queue=job.queue,
             resource=self._dims.names[place],
-            asked=int(asked[place]),
+            asked=asked,
             free=free,
-            short=int(asked[place]) - free,
+            short=asked - free,
             limit=int(self._most[place]),
         )
 
@@ -72,6 +74,7 @@ class Overcommit:
         """The job was admitted."""
         if job.min_resources is not None and job.impossible is None:
             self._waiting += job.enqueue_charge()
+            self._left = None
 
 
 def _whole(amounts: Floats) -> Ints:

@@ -16,7 +16,7 @@ from scheduler.framework.record import QueueShare
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
-from scheduler.model.resources import EPSILON, PODS, Floats, Ints, is_empty, less_equal, positive
+from scheduler.model.resources import EPSILON, Floats, Ints, is_empty, less_equal, positive
 from scheduler.model.roster import Holdings
 from scheduler.plugins.holdings import Terms, guaranteed, real_capability
 
@@ -53,7 +53,20 @@ class _Standing:
         self.allocated = self.allocated + amount
         self._changed()
 
+    def admit(self, amount: Ints) -> None:
+        """More is admitted."""
+        self.inqueue = self.inqueue + amount
+        self._spare = None
+
+    @property
+    def spare(self) -> list[int]:
+        """What may still be admitted: real capability less what is held and admitted and must stay, a number a dimension."""
+        if self._spare is None:
+            self._spare = (self.real - (self.allocated + self.inqueue - self.elastic)).tolist()
+        return self._spare
+
     def _changed(self) -> None:
+        self._spare: list[int] | None = None
         # Few dimensions are asked about very often: plain numbers are quicker here than arrays.
         self._held: list[int] = self.allocated.tolist()
         self._left: list[int] | None = None
@@ -229,22 +242,19 @@ class Proportion:
             return Verdict(Stage.ADMISSION, Code.QUEUE_CLOSED, job.queue)
         if job.min_resources is None:
             return Vote.PERMIT
-        asked = job.min_resources.values
-        taken = at.allocated + at.inqueue - at.elastic
-        over = (asked > 0) & (asked + taken > at.real)
-        over[PODS] = False
-        if not over[over.argmax()]:
+        spare = at.spare
+        over = [(place, asked) for place, asked in job.min_resources.terms if asked > spare[place]]
+        if not over:
             return Vote.PERMIT
-        never = over & (asked > at.real)  # what no waiting mends is said first
-        place = int((never if never.any() else over).argmax())
-        free, limit = int(at.real[place] - taken[place]), int(at.real[place])
-        return self._short(Stage.ADMISSION, Code.QUEUE_CAPABILITY, job.queue, place, int(asked[place]), free, limit)
+        # What no waiting mends is said first.
+        place, asked = next(((place, asked) for place, asked in over if asked > at.real[place]), over[0])
+        return self._short(Stage.ADMISSION, Code.QUEUE_CAPABILITY, job.queue, place, asked, spare[place], int(at.real[place]))
 
     def charge(self, job: JobInfo) -> None:
         """The job was admitted."""
         if job.min_resources is not None and job.impossible is None:
             at = self._standings[job.queue]
-            at.inqueue = at.inqueue + job.enqueue_charge()
+            at.admit(job.enqueue_charge())
 
     # -- events ----------------------------------------------------------------------------------------------------------
 

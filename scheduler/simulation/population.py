@@ -29,6 +29,7 @@ class Population:
     def __init__(self, workload: Workload, world: World, gauges: Gauges, totals: Totals, on_pace: OnPace) -> None:
         self.runs: dict[int, Run] = {}
         self.finished: list[Outcome] = []
+        self.starts_of_finished: dict[int, float | None] = {}
         self.waiting, self.asked, self.pending = 0, 0.0, 0
         self._workload, self._world, self._gauges, self._totals, self._on_pace = workload, world, gauges, totals, on_pace
         self._priorities = {o["metadata"]["name"]: o["value"] for o in workload.objects if o["kind"] == PRIORITY_CLASS.kind}
@@ -51,6 +52,8 @@ class Population:
             self._unadmitted[job.key] = index
         for pod in job.made:
             self._put(run, pod, at)
+        if job.ran > 0 and outcome.start is not None:
+            outcome.start = outcome.first_pod = at - job.ran
         return run
 
     def admitted(self, at: float) -> bool:
@@ -73,6 +76,7 @@ class Population:
             self._world.remove(POD_GROUP, making.group(run.job, 0.0))
         del self.runs[run.index]
         self.finished.append(run.outcome)
+        self.starts_of_finished[run.index] = run.outcome.start
 
     @property
     def wants(self) -> bool:

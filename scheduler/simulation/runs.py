@@ -60,7 +60,7 @@ class Run:
         """JSON-ready."""
         return {
             "index": self.index, "outcome": self.outcome.as_dict(), "duration": self.duration, "scale": self.scale,
-            "pods": self.pods, "up": self.up, "done": self.done, "since": self.since, "rate": self.rate,
+            "pods": dict(self.pods), "up": dict(self.up), "done": self.done, "since": self.since, "rate": self.rate,
             "version": self.version, "admitted": self.admitted,
         }  # fmt: skip
 
