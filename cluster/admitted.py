@@ -195,6 +195,10 @@ class Admitted:
         """The inner cluster's."""
         return self._inner.logs(namespace, name, container, tail=tail, follow=follow)
 
+    def open_log(self, namespace: str, name: str, parameters: dict[str, str]) -> Any:
+        """A log of a cluster whose kubelets keep them; see `cluster.kubernetes`."""
+        return self._inner.open_log(namespace, name, parameters)  # type: ignore[attr-defined]
+
     def _complete(self, kind: Kind, obj: Obj) -> Obj:
         if kind not in COMPLETED:
             return obj

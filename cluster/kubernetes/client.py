@@ -12,6 +12,7 @@ from cluster.kinds import POD, Kind
 from cluster.kubernetes import verbs
 from cluster.kubernetes.evictions import Evictor, Fallback
 from cluster.kubernetes.flights import Flights, Landed
+from cluster.kubernetes.logs import FOLLOWED_SECONDS, READ_SECONDS, LogConnection
 from cluster.kubernetes.pace import Pace
 from cluster.kubernetes.transport import Request, Transport, path_of
 from cluster.kubernetes.watch import KubernetesWatch
@@ -211,6 +212,11 @@ class KubernetesCluster:
         asked = {key: value for key, value in query.items() if value}
         lines, _ = self._transport.lines(verbs.log(namespace, name), asked, 3600.0 if follow else 60.0)
         return (line.decode("utf-8", "replace") for line in lines)
+
+    def open_log(self, namespace: str, name: str, parameters: dict[str, str]) -> LogConnection:
+        """A container's log as an answer that is read as it comes, by the API server's own parameters. Raises ApiError."""
+        idle = FOLLOWED_SECONDS if parameters.get("follow") else READ_SECONDS
+        return LogConnection(self._transport.stream(verbs.log(namespace, name), parameters, idle))
 
     def close(self) -> None:
         """Let the connections go."""

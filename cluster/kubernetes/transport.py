@@ -95,13 +95,18 @@ class Transport:
 
     def lines(self, path: str, query: dict[str, str], idle: float) -> tuple[Iterator[bytes], Any]:
         """A stream of lines, and what closes it from another thread. Raises ApiError before the first line."""
+        response = self.stream(path, query, idle)
+        return _lines(response), response
+
+    def stream(self, path: str, query: dict[str, str], idle: float) -> Any:
+        """An answer that is read as it comes, at most `idle` seconds without a byte. Raises ApiError."""
         response = self._send(Request("GET", path, query), stream=True, seconds=idle)
         if response.status >= 300:
             said = response.read(2**16)
             response.release_conn()
             self.pause(response.status, None, b"", 0)  # credentials that have run out are read anew for the next try
             raise refusal(response.status, said)
-        return _lines(response), response
+        return response
 
     # -- what both flavours of the client share ----------------------------------------------------------------------------
 

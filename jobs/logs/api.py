@@ -92,8 +92,8 @@ class JobLogs(APIView):
         job = _job(request.user, asked.uid, namespace=namespace, name=name)
         rows = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid))
         wanted = rows.filter(**{field: value for field, value in (("task", asked.task), ("name", asked.pod)) if value})
-        if wanted.count() > sources.MOST_PODS:
-            message = f"the logs of at most {sources.MOST_PODS:,} pods are read together: name a task or a pod"
+        if wanted.count() > sources.most_pods():
+            message = f"the logs of at most {sources.most_pods():,} pods are read together: name a task or a pod"
             raise BadRequest(message, [FieldError("?pod", message, "range")])
 
         def look() -> list[Source]:

@@ -44,9 +44,10 @@ def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[
     tasks = list(pods.exclude(task="").order_by("task").values_list("task", flat=True).distinct())
     task = given.get("task", "") if given.get("task", "") in tasks else ""
     wanted = pods.filter(task=task) if task else pods
-    offered = list(wanted[: max(sources.MOST_PODS, _MOST_OFFERED) + 1])  # of very many it is enough to know that they are
+    most = sources.most_pods()
+    offered = list(wanted[: max(most, _MOST_OFFERED) + 1])  # of very many it is enough to know that they are
     pod = wanted.filter(uid=given["pod"]).first() if given.get("pod") else None
-    if len(offered) > sources.MOST_PODS:
+    if len(offered) > most:
         pod = pod or offered[0]
     names = sources.containers(pod or offered[0], job) if offered else []
     container = given.get("container", "") if given.get("container", "") in names else ""
@@ -64,10 +65,11 @@ def context(user: Any, job: Job, pods: QuerySet[Pod], given: QueryDict) -> dict[
         "log_lines": _lines(job, [pod] if pod else offered, asked) if may_read else [],
         "log_counts": LINES,
         "log_denied": not may_read,
-        "log_stream": "" if sources.are_elsewhere() else f"{address}&{urlencode(followed)}",
+        "log_stream": f"{address}&{urlencode(followed)}",
         "log_file": f"{address}&{urlencode({'download': 'true', 'timestamps': 'true'})}",
         "is_simulated": sources.are_simulated(),
-        "is_elsewhere": sources.are_elsewhere(),
+        "is_remote": sources.are_remote(),
+        "is_unmasked": may_read and not sources.are_masked([pod] if pod else offered[:most]),
     }
 
 
@@ -85,9 +87,14 @@ def _lines(job: Job, pods: list[Pod], asked: Asked) -> list[Shown]:
     reading = Reading(asked)
     found = reading.add(sources.of_pods(pods, job, asked))
     numbers = {source.key: number for number, source in enumerate(found)}
-    return [
-        _shown(record, source.pod, source.container, numbers[source.key]) for piece in reading.begin() for source, record in piece
-    ]
+    try:
+        return [
+            _shown(record, source.pod, source.container, numbers[source.key])
+            for piece in reading.begin()
+            for source, record in piece
+        ]
+    finally:
+        reading.close()
 
 
 def _shown(record: Record, pod: str, container: str, number: int) -> Shown:

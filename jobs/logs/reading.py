@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from cluster.logs.records import Record
+from cluster.logs.remote import RemoteStream
 from cluster.logs.streams import START, Position
 from jobs.logs.asked import Asked
 from jobs.logs.sources import Source
@@ -14,6 +16,8 @@ from jobs.logs.sources import Source
 CHUNK, SMALLEST = 262_144, 32_768
 HELD = 64 * 2**20
 """Bytes of records that one reader may have in memory."""
+AT_ONCE = 8
+"""Requests for the ends of logs that one reader has under way."""
 Line = tuple[Source, Record]
 
 
@@ -65,6 +69,12 @@ class Reading:
         found.sort(key=lambda line: line[1].at)
         return found
 
+    def close(self) -> None:
+        """Let go of what sources hold for this reader."""
+        for source in self.sources.values():
+            if isinstance(source.stream, RemoteStream):
+                source.stream.close()
+
     @property
     def is_over(self) -> bool:
         """Whether no source will give any more."""
@@ -73,12 +83,20 @@ class Reading:
     def _tails(self, sources: list[Source], lines: int) -> list[Line]:
         """The last lines of all together: however many sources there are, no more is held than is wanted."""
         found: list[Line] = []
-        for source in sources:
-            records, self._positions[source.key] = source.stream.tail(lines)
+        for source, (records, position) in zip(sources, self._ends(sources, lines), strict=True):
+            self._positions[source.key] = position
             found += [(source, record) for record in records if record.at >= self.asked.since]
             found.sort(key=lambda line: line[1].at)
             found = found[len(found) - _from(found, lines) :]
         return found
+
+    def _ends(self, sources: list[Source], lines: int) -> Iterator[tuple[list[Record], Position]]:
+        """The end of each source in turn; those that are asked for over the network are asked for together."""
+        if not any(isinstance(source.stream, RemoteStream) for source in sources):
+            yield from (source.stream.tail(lines) for source in sources)
+            return
+        with ThreadPoolExecutor(AT_ONCE, "log-ends") as pool:
+            yield from pool.map(lambda source: source.stream.tail(lines), sources)
 
     def _all(self, source: Source) -> Iterator[Line]:
         position = source.stream.since(self.asked.since) if self.asked.since else START

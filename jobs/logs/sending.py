@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import orjson
@@ -114,24 +115,28 @@ async def send(
     asked: Asked, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     """The body of an answer. `look` finds the sources, asked again while following; `still` says whether the reader may go on."""
-    async for piece in _limited(_body(asked, form, look, still), asked.limit):
-        yield piece
+    async with aclosing(_body(asked, form, look, still)) as body:
+        async for piece in _limited(body, asked.limit):
+            yield piece
 
 
 async def _body(
     asked: Asked, form: Text | Json, look: Callable[[], list[Source]], still: Callable[[], bool]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """What is there now, and what comes then."""
     reading = Reading(asked)
-    yield form.begin(reading.add(await _run(look)))
-    pieces = reading.begin()
-    while (piece := await _run(lambda: next(pieces, None))) is not None:
-        yield form.lines(piece)
-    if not asked.follow:
-        yield form.end("read")
-        return
-    async for said in _follow(reading, form, look, still):
-        yield said
+    try:
+        yield form.begin(reading.add(await _run(look)))
+        pieces = reading.begin()
+        while (piece := await _run(lambda: next(pieces, None))) is not None:
+            yield form.lines(piece)
+        if not asked.follow:
+            yield form.end("read")
+            return
+        async for said in _follow(reading, form, look, still):
+            yield said
+    finally:
+        reading.close()
 
 
 async def _follow(

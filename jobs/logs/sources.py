@@ -14,6 +14,7 @@ from cluster.kinds import POD
 from cluster.logs.store import LogStore
 from cluster.logs.streams import SimulatedStream, Stream
 from cluster.port import Obj
+from jobs.logs import remote
 from jobs.logs.asked import Asked
 from jobs.models import Job, Pod
 
@@ -50,9 +51,19 @@ def are_simulated() -> bool:
     return settings.BASALT_CLUSTER == "embedded" and not runtime.runs_commands()
 
 
-def are_elsewhere() -> bool:
-    """Whether the logs are kept by the kubelets of a cluster, of which nothing is read here yet."""
+def are_remote() -> bool:
+    """Whether the logs are kept by the kubelets of a cluster, as long as they keep them."""
     return bool(settings.BASALT_CLUSTER == "kubernetes")
+
+
+def most_pods() -> int:
+    """Pods whose logs are read together."""
+    return remote.MOST_PODS if are_remote() else MOST_PODS
+
+
+def are_masked(pods: Iterable[Pod]) -> bool:
+    """Whether the values of all Secrets that these pods are given are masked: over a cluster we may be unable to read them."""
+    return not are_remote() or all(remote.secrets_of(found)[1] for pod in pods if (found := _present(pod)) is not None)
 
 
 def of_pods(pods: Iterable[Pod], job: Job | None, asked: Asked) -> list[Source]:
@@ -62,6 +73,8 @@ def of_pods(pods: Iterable[Pod], job: Job | None, asked: Asked) -> list[Source]:
 
 def of_pod(pod: Pod, job: Job | None, asked: Asked) -> list[Source]:
     """The wanted containers of one pod: the newest attempt of each, or the one before."""
+    if are_remote():
+        return _of_remote_pod(pod, job, asked)
     kept = store()
     names = containers(pod, job)
     wanted = [asked.container] if asked.container else names
@@ -80,6 +93,20 @@ def of_pod(pod: Pod, job: Job | None, asked: Asked) -> list[Source]:
         elif are_simulated() and not kept.has(pod.uid) and not asked.previous:
             stream = SimulatedStream(name, _times(pod), lambda: runtime.now().timestamp())
             found.append(Source(pod.uid, pod.name, pod.task, pod.index, name, pod.restarts, stream, _has_ended(pod)))
+    return found
+
+
+def _of_remote_pod(pod: Pod, job: Job | None, asked: Asked) -> list[Source]:
+    present = _present(pod)
+    if present is None:
+        return []
+    names = containers(pod, job)
+    found = []
+    for name in [asked.container] if asked.container else names:
+        attempt = remote.attempt(present, name) - asked.previous
+        if name in names and attempt >= 0:
+            stream = remote.stream(present, name, previous=asked.previous)
+            found.append(Source(pod.uid, pod.name, pod.task, pod.index, name, attempt, stream, stream.is_over))
     return found
 
 

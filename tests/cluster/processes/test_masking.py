@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.embedded.processes.supervisor.masking import MASK, Mask, patterns
+from cluster.logs.masking import MASK, Mask, patterns
 
 SECRETS = [b"hunter2-hunter2", b"hunter2", b"line one\nline two", b"aaaaaa"]
 

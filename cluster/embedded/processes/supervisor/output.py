@@ -10,7 +10,7 @@ import os
 import time
 from datetime import UTC, datetime
 
-from cluster.embedded.processes.supervisor.masking import Mask
+from cluster.logs.masking import Mask
 
 LONGEST_PIECE = 16_384
 STREAMS = {"stdout": b"o", "stderr": b"e"}

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from cluster.embedded.processes.supervisor import kernel, limits, rooms
-from cluster.embedded.processes.supervisor.masking import patterns
 from cluster.embedded.processes.supervisor.output import LogWriter
 from cluster.embedded.processes.supervisor.start import START_ERROR, start
+from cluster.logs.masking import patterns
 
 _CHUNK = 262_144
 _DRAIN = 2.0
