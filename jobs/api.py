@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster import objects, runtime
+from cluster.access import Owned
 from cluster.disclosure import shown
 from cluster.errors import NotFound
 from cluster.kinds import JOB, POD, POD_GROUP
@@ -26,6 +26,7 @@ from cluster.rows import event_row
 from jobs import filters, keys, operations, writes
 from jobs.made import in_force
 from jobs.models import Job, PhaseChange, Pod, PodGroup
+from jobs.pages import timeline_api
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
 
@@ -72,6 +73,8 @@ class JobFull(JobRow):
 DRY_RUN = OpenApiParameter("dryRun", str, enum=["All"], description="Do everything but keep it.")
 KEY = OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="Sent again, the first answer comes back.")
 
+UID = OpenApiParameter("uid", str, description="that very job, of several that had the name one after another")
+
 
 class JobViewSet(ObjectViewSet):
     """Volcano Jobs."""
@@ -82,7 +85,7 @@ class JobViewSet(ObjectViewSet):
     filterset_class = filters.JobFilter
     columns = (*JOB_FIELDS, *MORE)
     ordering_fields = ("created_at", "name", "namespace", "queue", "owner", "phase", "phase_since", "gpus", "replicas")
-    rights: ClassVar = {"list": "jobs.view", "retrieve": "jobs.view", "create": "jobs.submit"}
+    rights: ClassVar = {"list": "jobs.view", "retrieve": "jobs.view", "create": "jobs.submit", "timeline": "jobs.view"}
 
     def row(self, obj: Job) -> Body:
         return job_row(obj) | {name: getattr(obj, name) for name in MORE}
@@ -142,6 +145,12 @@ class JobViewSet(ObjectViewSet):
         writes.act(job, action, request.user.get_username())
         return Response(self.full(Job.objects.get(pk=job.pk)), status=status.HTTP_202_ACCEPTED)
 
+    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[UID])
+    def timeline(self, request: Request, **where: str) -> Response:
+        """Its life: lanes of the job, its queue, the scheduler, pods, tasks and decisions; time in each state; gaps explained."""
+        uid = request.query_params.get("uid")
+        return Response(timeline_api.told(request.user, self.find(**where, **({"uid": uid} if uid else {}))))
+
     def _mine(self, **where: str) -> Job:
         job: Job = self.find(**where)
         self.allow("jobs.act", job)
@@ -158,16 +167,6 @@ class PodRow(serializers.ModelSerializer[Pod]):
     class Meta:
         model = Pod
         exclude = ("requests", "resource_version")
-
-
-@dataclass(frozen=True)
-class _Owned:
-    """What the policy asks of a thing: whose it is."""
-
-    owner: str
-
-    def __str__(self) -> str:
-        return f"a pod of {self.owner or 'nobody'}"
 
 
 def _owner(pod: Pod) -> str:
@@ -197,7 +196,7 @@ class PodViewSet(ObjectViewSet):
         """Delete a pod, one's own or one of one's own job, whose controller answers by the job's policies."""
         self.allow("pods.view")
         pod: Pod = self.find(**where)
-        self.allow("pods.act", _Owned(_owner(pod)))
+        self.allow("pods.act", Owned(_owner(pod), "a pod"))
         runtime.current().delete(POD, pod.name, pod.namespace, uid=pod.uid)
         return Response(self.row(pod), status=status.HTTP_202_ACCEPTED)
 
@@ -228,6 +227,7 @@ urlpatterns = [
     *route("jobs/<str:uid>", JobViewSet, "job-by-uid", get="retrieve", delete="destroy"),
     *route("jobs/<str:namespace>/<str:name>", JobViewSet, "job", get="retrieve", delete="destroy"),
     *route("jobs/<str:namespace>/<str:name>/actions/<str:action>", JobViewSet, "job-action", post="act"),
+    *route("jobs/<str:namespace>/<str:name>/timeline", JobViewSet, "job-timeline", get="timeline"),
     *route("pods", PodViewSet, "pods", get="list"),
     *route("pods/<str:uid>", PodViewSet, "pod-by-uid", get="retrieve", delete="destroy"),
     *route("pods/<str:namespace>/<str:name>", PodViewSet, "pod", get="retrieve", delete="destroy"),

@@ -19,7 +19,8 @@ from cluster.models import Node
 from cluster.pod_state import PodState
 from cluster.port import Obj
 from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
-from jobs import elsewhere, held, history, keys, troubles
+from cluster.runtime import now
+from jobs import elsewhere, held, history, holds, keys, troubles
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.disclosure import as_read
 from jobs.models import Job, JobLabel, Pod, PodGroup, Task
@@ -297,7 +298,7 @@ def renew(job_uids: Collection[str]) -> set[str]:
     for group in PodGroup.objects.filter(job_uid__in=job_uids).order_by("deleted_at", "resource_version"):
         if group.deleted_at is None:
             groups[group.job_uid] = group
-    changed, rows = [], list(Job.objects.filter(pk__in=job_uids))
+    changed, moved, rows = [], [], list(Job.objects.filter(pk__in=job_uids))
     for row in rows:
         found = groups.get(row.uid)
         new: dict[str, Any] = {"group_phase": found.phase if found else ""}
@@ -310,10 +311,13 @@ def renew(job_uids: Collection[str]) -> set[str]:
         elif row.verdict is not None and (not waits or held.is_held(row.verdict)):
             new |= {"verdict": None, "verdict_stage": ""}
         if any(getattr(row, name) != value for name, value in new.items()):
+            if "verdict" in new and row.verdict != new["verdict"]:
+                moved.append(row)
             for name, value in new.items():
                 setattr(row, name, value)
             changed.append(row)
     Job.objects.bulk_update(changed, ["group_phase", "verdict", "verdict_stage"], batch_size=500)
+    holds.record(moved, now())
     history.record(rows)
     return {row.uid for row in changed}
 

@@ -10,12 +10,14 @@ class PortalConfig(AppConfig):
 
     def ready(self) -> None:
         from cluster.projection import projected
+        from jobs.pages import facts
         from jobs.submit.checks import try_bundles_with
-        from portal import production  # noqa: F401 - registers its check
+        from portal import evictions, production  # noqa: F401 - registers its check
         from portal.admin_words import name_everything
         from portal.apply_page import trial
         from portal.live.publisher import publisher
 
         projected.connect(publisher.offer, dispatch_uid="live")
         try_bundles_with(trial)
+        facts.sources[:] = [evictions.moments]
         name_everything()

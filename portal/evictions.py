@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import Concat
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -19,6 +19,7 @@ from cluster.access import policy
 from cluster.display import quantity
 from cluster.quantities import is_gpu
 from jobs.models import Job, PodGroup
+from jobs.pages.facts import Moment
 from jobs.pages.rendered import in_all_languages
 from portal.models import Eviction
 
@@ -172,6 +173,18 @@ def rule_labels(rule: str) -> str:
         "extender": _("let go by an extender"),
     }
     return ", ".join(dict.fromkeys(labels.get(name, name) for name in rule.split("+") if name))
+
+
+def moments(uid: str) -> list[Moment]:
+    """What a job's timeline says of evictions: how many pods went, by which action; no names of others."""
+    found: list[Moment] = []
+    for code, column in (("evicted", "victim_job_uid"), ("made_room", "preemptor_uid")):
+        rows = Eviction.objects.filter(**{column: uid}).order_by().values("at", "action").annotate(pods=Count("pk"))
+        found += [
+            Moment(row["at"], code, {"pods": row["pods"], "why": action_label(row["action"])})
+            for row in rows.order_by("-at")[:SHOWN]
+        ]
+    return found
 
 
 def part(user: Any, uid: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from jobs.choices import JobPhase
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import timeline
+from jobs.pages.facts import Facts
 from jobs.pages.podgrid import is_large, overview
 from jobs.pages.rendered import parts_in_all_languages
 
@@ -23,14 +24,16 @@ LARGE = {"grid": "jobs/grid.html"}
 """What is drawn of a large job alone: the marks of a small one follow its pods one by one."""
 
 
-def rendered(job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], group: PodGroup | None) -> list[dict[str, Any]]:
+def rendered(
+    job: Job, changes: Sequence[PhaseChange], pods: Sequence[Pod], group: PodGroup | None, facts: Facts | None = None
+) -> list[dict[str, Any]]:
     """Each part as `{"uid": its name, "html": {language: text}}`. Equal facts give equal text, whatever the time is."""
     tasks = list(job.tasks.all())
     templates = TEMPLATES | (LARGE if is_large(tasks) else {})
     rows = overview(tasks) if is_large(tasks) else []
 
     def shown() -> dict[str, Any]:
-        drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)))
+        drawn = timeline.build(job, changes, pods, max(_instants(job, changes, pods)), facts)
         return {"job": job, "timeline": drawn, "group": group, "is_over": is_over(job), "grid": rows}
 
     return list(parts_in_all_languages(templates, shown).values())

@@ -23,6 +23,7 @@ from jobs.made import in_force
 from jobs.models import CronJob, Job, JobFlow
 from jobs.pages import parts, queries, timeline, verdict, yamlview
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
+from jobs.pages.facts import gather
 from jobs.pages.lives import lives
 from jobs.pages.podgrid import grid, is_large, overview
 
@@ -60,7 +61,9 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
     }
     if tab == "overview":
         context |= {
-            "timeline": timeline.build(job, shown.changes, lives(shown.pods), present),
+            "timeline": timeline.build(
+                job, shown.changes, lives(shown.pods), present, gather(job, shown.changes, shown.pods, shown.tasks, present)
+            ),
             "is_large": is_large(shown.tasks),
             "grid": overview(shown.tasks) if is_large(shown.tasks) else grid(shown.tasks, shown.pods),
             "why": verdict.panel(job),

@@ -16,6 +16,8 @@ from django.db import DatabaseError, connection, transaction
 
 from cluster.patience import Patience
 from cluster.projection import notify, writing
+from cluster.runtime import now
+from jobs import holds
 from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
@@ -136,6 +138,7 @@ class Sink:
                 changed += [job for job in left if job.uid not in new and _judge(job, None)]
                 self._first = False
             Job.objects.bulk_update(changed, ["verdict", "verdict_stage"], batch_size=500)
+            holds.record(changed, now())
             notify("jobs", (job.uid for job in changed))
         return {key: verdict for key, verdict in verdicts.items() if verdict is not None and key not in owners}
 

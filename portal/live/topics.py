@@ -14,8 +14,10 @@ from django.db.models import QuerySet
 
 from cluster.access import policy
 from cluster.rows import event_row, gpu_rows
+from cluster.runtime import now
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import parts, verdict
+from jobs.pages.facts import gather
 from jobs.pages.lives import lives
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
@@ -115,7 +117,9 @@ class JobTopic(Topic):
         groups = list(PodGroup.objects.filter(job_uid=self.uid).order_by("-created_at"))
         self._parts.update(group.uid for group in groups)
         changes = list(PhaseChange.objects.filter(job_uid=self.uid))
-        drawn = parts.rendered(job, changes, lives(Pod.objects.filter(job_uid=self.uid)), groups[0] if groups else None)
+        all_pods = Pod.objects.filter(job_uid=self.uid)
+        facts = gather(job, changes, all_pods, list(job.tasks.all()), now())
+        drawn = parts.rendered(job, changes, lives(all_pods), groups[0] if groups else None, facts)
         total = Pod.objects.filter(job_uid=self.uid).count()
         self.interval = Topic.interval if total <= KNOWN_PODS else LARGE_INTERVAL
         extras = {

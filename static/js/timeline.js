@@ -46,11 +46,16 @@ export function relayout() {
       bar.append(label);
     }
     label.hidden = Number.parseFloat(bar.style.width) < NARROW;
-    if (bar.dataset.to === undefined) {
+    if (bar.dataset.to === undefined && bar.closest("[data-lane]").dataset.lane !== "scheduler") {
       const text = fill(words.span, { state: bar.dataset.word, duration: durationWords(now - from) });
       bar.title = text;
       label.textContent = text;
     }
+  });
+  box.querySelectorAll("[data-when]").forEach((point) => (point.style.left = place(Number(point.dataset.when))));
+  box.querySelectorAll(".tl-area").forEach((area) => {
+    area.style.left = place(Number(area.dataset.from));
+    area.style.width = `${((100 * (Number(area.dataset.to) - Number(area.dataset.from))) / (end - start)).toFixed(3)}%`;
   });
   box.querySelectorAll("[data-now]").forEach((line) => (line.style.left = place(now)));
 }
@@ -75,7 +80,7 @@ function drawTicks() {
     }
   };
   put("span", box.querySelector(".tl-axis"), () => null, true);
-  box.querySelectorAll(".tl-bars").forEach((bars) => put("s", bars, (parent) => parent.querySelector(".tl-bar, [data-now]"), false));
+  box.querySelectorAll(".tl-bars").forEach((bars) => put("s", bars, (parent) => parent.querySelector(".tl-area, .tl-bar, .tl-point, [data-now]"), false));
 }
 
 adopt(false);

@@ -33,7 +33,7 @@ TABLE = {
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
-        GET:api:pod-log GET:api:job-logs
+        GET:api:pod-log GET:api:job-logs GET:api:job-timeline
         GET:api:jobflows GET:api:jobflow GET:api:jobflow-by-uid GET:api:jobtemplates GET:api:jobtemplate
         GET:api:jobtemplate-by-uid GET:api:cronjobs GET:api:cronjob GET:api:cronjob-by-uid
         POST:api:jobflows POST:api:jobtemplates POST:api:cronjobs
