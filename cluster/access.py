@@ -5,6 +5,7 @@ The policy is named by a settings path, so that the lower rooms can ask it witho
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +16,17 @@ from django.utils.module_loading import import_string
 
 M = TypeVar("M", bound=Model)
 ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A thing that is no row, as a policy is asked about it: whose it is, and what to call it."""
+
+    owner: str
+    what: str = "something"
+
+    def __str__(self) -> str:
+        return f"{self.what} of {self.owner or 'nobody'}"
 
 
 class Policy(Protocol):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import django_filters as filters
 from django.http import Http404
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,7 +18,7 @@ from cluster.disclosure import shown
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
-from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, with_namespace
+from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, route, with_namespace
 from cluster.rows import event_row
 from jobs import operations, owned
 from jobs.models import Job
@@ -29,6 +30,23 @@ JOBS_SHOWN = 200
 
 DRY_RUN = OpenApiParameter("dryRun", str, enum=["All"], description="Do everything but keep it.")
 KEY = OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER, description="Sent again, the first answer comes back.")
+
+
+class OwnedFilter(filters.FilterSet):
+    """`name` is any part of it."""
+
+    namespace = filters.CharFilter()
+    owner = filters.CharFilter()
+    name = filters.CharFilter(lookup_expr="icontains")
+
+
+class Full(serializers.Serializer[Any]):
+    """What one by itself has beyond a row in a list."""
+
+    manifest = serializers.DictField(help_text="the object as Kubernetes writes it, its status included")
+    deleted_at = serializers.DateTimeField(allow_null=True)
+    jobs = serializers.ListField(child=serializers.DictField(), help_text="the jobs that it made, newest first")
+    events = serializers.ListField(child=serializers.DictField())
 
 
 class OwnedViewSet(ObjectViewSet):
@@ -85,6 +103,16 @@ class OwnedViewSet(ObjectViewSet):
         row = self._mine(**where)
         owned.delete(self.kind, row.namespace, row.name, row.uid, type(self).project)
         return Response(self.row(self.find(uid=row.uid)), status=status.HTTP_202_ACCEPTED)
+
+    @classmethod
+    def routes(cls) -> list[URLPattern]:
+        """The list, one by its uid, and one by namespace and name."""
+        verbs = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
+        return [
+            *route(f"{cls.url}s", cls, f"{cls.url}s", get="list", post="create"),
+            *route(f"{cls.url}s/<str:uid>", cls, f"{cls.url}-by-uid", **verbs),
+            *route(f"{cls.url}s/<str:namespace>/<str:name>", cls, cls.url, **verbs),
+        ]
 
     def _mine(self, **where: str) -> Any:
         row = self.find(**where)

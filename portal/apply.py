@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cluster.access import policy
+from cluster.access import Owned, policy
 from cluster.documents import Document
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid, NotFound
@@ -303,7 +303,7 @@ def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
     existing = _existing(cluster, item)
     if existing is not None and item.kind in OWNED:
         owner = (existing["metadata"].get("annotations") or {}).get(OWNER, "")
-        allowed = may("jobs.act", _Owned(owner))
+        allowed = may("jobs.act", Owned(owner))
     elif existing is not None and item.kind not in (QUEUE, NODE, HYPER_NODE, NUMATOPOLOGY):
         allowed = may("objects.apply")
     else:
@@ -312,14 +312,9 @@ def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
         verb = "create" if existing is None else "change"
         raise Forbidden(f"you may not {verb} {item.kind.kind} {item.name or '(generated name)'}")
     if not may("objects.apply") and (
-        faults := reserved(item.kind, item.obj, cluster, lambda owner: may("jobs.act", _Owned(owner)))
+        faults := reserved(item.kind, item.obj, cluster, lambda owner: may("jobs.act", Owned(owner)))
     ):
         raise Forbidden("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
-
-
-@dataclass(frozen=True)
-class _Owned:
-    owner: str
 
 
 def _write(cluster: Cluster, item: Item, user: str) -> Result:

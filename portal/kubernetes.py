@@ -6,7 +6,6 @@ written there takes `objects.apply`. Secrets and ConfigMaps are read with that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
@@ -15,7 +14,7 @@ from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from cluster import runtime
-from cluster.access import ALL, policy
+from cluster.access import ALL, Owned, policy
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.http.gate import Verb
 from cluster.embedded.store import EmbeddedCluster
@@ -54,11 +53,6 @@ _READ = {
 _ALL = "objects.apply"
 
 
-@dataclass(frozen=True)
-class _Owned:
-    owner: str
-
-
 class PortalGate:
     """Knox tokens, and the policy."""
 
@@ -91,7 +85,7 @@ class PortalGate:
         may = policy().may
         if kind == JOB and verb == "create" and obj is not None and may(user, "jobs.submit"):
             _sign(obj, user.get_username())
-            faults = [] if may(user, _ALL) else reserved(kind, obj, cluster, lambda owner: may(user, "jobs.act", _Owned(owner)))
+            faults = [] if may(user, _ALL) else reserved(kind, obj, cluster, lambda owner: may(user, "jobs.act", Owned(owner)))
             if faults:
                 raise Forbidden("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
             return
@@ -116,12 +110,12 @@ class PortalGate:
         return policy().may(user, "jobs.act", _owner(cluster, str(target.get("name")), namespace))
 
 
-def _owner(cluster: Cluster, name: str, namespace: str) -> _Owned | None:
+def _owner(cluster: Cluster, name: str, namespace: str) -> Owned | None:
     try:
         notes = cluster.get(JOB, name, namespace)["metadata"].get("annotations") or {}
     except NotFound:
         return None
-    return _Owned(str(notes.get(OWNER) or ""))
+    return Owned(str(notes.get(OWNER) or ""))
 
 
 def _sign(obj: Obj, user: str) -> None:

@@ -21,17 +21,14 @@ from jobs.cron.projection import project_crons
 from jobs.cron.rows import cron_row, upcoming
 from jobs.cron.runs import stamp_in_zone
 from jobs.models import Job
-from jobs.owned_api import Body, OwnedViewSet
+from jobs.owned_api import Body, Full, OwnedFilter, OwnedViewSet
 from jobs.rows import job_row
 
 
-class CronFilter(filters.FilterSet):
+class CronFilter(OwnedFilter):
     """`name` is any part of it."""
 
-    namespace = filters.CharFilter()
-    owner = filters.CharFilter()
     suspended = filters.BooleanFilter()
-    name = filters.CharFilter(lookup_expr="icontains")
 
     class Meta:
         model = CronJob
@@ -48,14 +45,10 @@ class CronRow(serializers.ModelSerializer[CronJob]):
         exclude = ("deleted_at", "manifest")
 
 
-class CronFull(CronRow):
+class CronFull(Full, CronRow):
     """A cron job by itself."""
 
-    manifest = serializers.DictField(help_text="the CronJob as Kubernetes writes it, its status included")
-    deleted_at = serializers.DateTimeField(allow_null=True)
     upcoming = serializers.ListField(child=serializers.DateTimeField(), help_text="the next times, in its own time zone")
-    jobs = serializers.ListField(child=serializers.DictField(), help_text="the jobs that it made, newest first")
-    events = serializers.ListField(child=serializers.DictField())
 
     class Meta(CronRow.Meta):
         exclude = ()
@@ -98,10 +91,6 @@ class CronViewSet(OwnedViewSet):
 
 
 urlpatterns = [
-    *route("cronjobs", CronViewSet, "cronjobs", get="list", post="create"),
-    *route("cronjobs/<str:uid>", CronViewSet, "cronjob-by-uid", get="retrieve", patch="partial_update", delete="destroy"),
-    *route(
-        "cronjobs/<str:namespace>/<str:name>", CronViewSet, "cronjob", get="retrieve", patch="partial_update", delete="destroy"
-    ),
+    *CronViewSet.routes(),
     *route("cronjobs/<str:namespace>/<str:name>/actions/<str:action>", CronViewSet, "cronjob-action", post="act"),
 ]

@@ -11,21 +11,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.kinds import JOB_FLOW, JOB_TEMPLATE
-from cluster.rest.views import route
 from jobs.flows.choices import FlowState
 from jobs.flows.models import JobFlow, JobTemplate
 from jobs.flows.projection import project_flows, project_templates
 from jobs.flows.rows import flow_row, template_row
-from jobs.owned_api import Body, OwnedViewSet
+from jobs.owned_api import Body, Full, OwnedFilter, OwnedViewSet
 
 
-class FlowFilter(filters.FilterSet):
+class FlowFilter(OwnedFilter):
     """`phase` may be given several times; `name` is any part of it."""
 
-    namespace = filters.CharFilter()
-    owner = filters.CharFilter()
     phase = filters.MultipleChoiceFilter(choices=FlowState.choices)
-    name = filters.CharFilter(lookup_expr="icontains")
 
     class Meta:
         model = JobFlow
@@ -42,13 +38,8 @@ class FlowRow(serializers.ModelSerializer[JobFlow]):
         exclude = ("deleted_at", "manifest")
 
 
-class FlowFull(FlowRow):
+class FlowFull(Full, FlowRow):
     """A flow by itself."""
-
-    manifest = serializers.DictField(help_text="the JobFlow as Kubernetes writes it, its status included")
-    deleted_at = serializers.DateTimeField(allow_null=True)
-    jobs = serializers.ListField(child=serializers.DictField(), help_text="the jobs that it made, newest first")
-    events = serializers.ListField(child=serializers.DictField())
 
     class Meta(FlowRow.Meta):
         exclude = ()
@@ -74,13 +65,10 @@ class FlowViewSet(OwnedViewSet):
         return super().retrieve(request, **where)
 
 
-class TemplateFilter(filters.FilterSet):
+class TemplateFilter(OwnedFilter):
     """`name` is any part of it."""
 
-    namespace = filters.CharFilter()
-    owner = filters.CharFilter()
     queue = filters.CharFilter()
-    name = filters.CharFilter(lookup_expr="icontains")
 
     class Meta:
         model = JobTemplate
@@ -114,22 +102,4 @@ class TemplateViewSet(OwnedViewSet):
         return super().full(obj) | {"jobs": obj.jobs}
 
 
-urlpatterns = [
-    *route("jobflows", FlowViewSet, "jobflows", get="list", post="create"),
-    *route("jobflows/<str:uid>", FlowViewSet, "jobflow-by-uid", get="retrieve", patch="partial_update", delete="destroy"),
-    *route(
-        "jobflows/<str:namespace>/<str:name>", FlowViewSet, "jobflow", get="retrieve", patch="partial_update", delete="destroy"
-    ),
-    *route("jobtemplates", TemplateViewSet, "jobtemplates", get="list", post="create"),
-    *route(
-        "jobtemplates/<str:uid>", TemplateViewSet, "jobtemplate-by-uid", get="retrieve", patch="partial_update", delete="destroy"
-    ),
-    *route(
-        "jobtemplates/<str:namespace>/<str:name>",
-        TemplateViewSet,
-        "jobtemplate",
-        get="retrieve",
-        patch="partial_update",
-        delete="destroy",
-    ),
-]
+urlpatterns = [*FlowViewSet.routes(), *TemplateViewSet.routes()]
