@@ -72,3 +72,18 @@ class SchedulerConfiguration(models.Model):
 
     def __str__(self) -> str:
         return self.source or "built in"
+
+
+class Notice(models.Model):
+    """What one process tells the others of changed rows, where no Redis carries it; kept for a minute.
+
+    `topics` maps a live topic to the names of rows, or to null where very much changed.
+    """
+
+    at = models.DateTimeField(db_index=True)
+    publisher = models.CharField(max_length=32)
+    number = models.BigIntegerField()
+    topics = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.publisher} {self.number}"
