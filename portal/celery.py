@@ -15,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 import django
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import heartbeat_sent, worker_shutting_down
+from celery.signals import heartbeat_sent, worker_ready, worker_shutting_down
 from django.apps import apps
 
 if not apps.ready:  # a worker's own process; elsewhere Django stands already
@@ -27,7 +27,8 @@ from cluster.clock import SystemClock
 from jobs.controller.base import REST
 from jobs.controller.crew import Dispatcher, Worker
 from jobs.controller.shared import SharedQueue
-from portal import services, tidying
+from portal import process, services, tidying
+from portal.metrics import Making
 
 if not settings.REDIS_URL:
     raise SystemExit("Workers need Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
@@ -39,8 +40,8 @@ app.conf.beat_schedule = {
     "tidy": {"task": "basalt.tidy", "schedule": crontab(hour=3, minute=0), "options": {"expires": 6 * 3600}}
 }
 
-ALIVE = "worker-alive"
-"""A file in BASALT_DATA, as old as the last sign of life of this worker."""
+SILENT_SECONDS = 60.0
+"""A worker of which nothing was heard for so long has failed; it beats every few seconds."""
 BELL_SECONDS = 60
 """A bell that nobody heard for so long is forgotten: the dispatcher rings again."""
 A_TURN = 2.0
@@ -48,6 +49,7 @@ A_TURN = 2.0
 
 _lock = threading.Lock()
 _worker: Worker | None = None
+_beat = 0.0
 _stopping = threading.Event()
 
 
@@ -64,6 +66,14 @@ def work() -> int:
 def tidy() -> None:
     """Delete what the database keeps without need; beat asks for it once a day."""
     tidying.tidy(heard=_stopping.is_set)
+
+
+@app.task(name="basalt.simulate", ignore_result=True)
+def simulate(pk: int) -> None:
+    """Work on a simulation that somebody started, until it has a result."""
+    from portal.simulations import work as simulations
+
+    simulations.play(pk)
 
 
 def dispatcher(cluster: object = None) -> Dispatcher:
@@ -88,18 +98,32 @@ def _current() -> Worker:
     global _worker
     with _lock:
         if _worker is None:
-            cluster = services.cluster()
+            cluster = Making(services.cluster())
             rest = REST if settings.BASALT_CLUSTER == "kubernetes" else 0.0
             made = Worker(cluster, cluster.clock, SharedQueue(services.redis(), rest=rest))
+            cluster.informer = lambda: made.informer
             made.start()
             _worker = made
         return _worker
 
 
+@worker_ready.connect
+def _probed(**_: object) -> None:
+    """Serve /healthz, /readyz and /metrics at BASALT_WORKER_LISTEN."""
+    if settings.BASALT_WORKER_LISTEN:
+        _beats()
+        process.probes(settings.BASALT_WORKER_LISTEN, _trouble, _trouble)
+
+
 @heartbeat_sent.connect
 def _beats(**_: object) -> None:
-    """Leave a mark every few seconds while the worker is alive, for whoever watches its process."""
-    (settings.DATA_DIR / ALIVE).touch()
+    global _beat
+    _beat = time.monotonic()
+
+
+def _trouble() -> str:
+    silent = time.monotonic() - _beat
+    return f"the worker gave no sign of life for {silent:.0f} s" if silent > SILENT_SECONDS else ""
 
 
 @worker_shutting_down.connect

@@ -13,10 +13,10 @@ M = TypeVar("M", bound=Model)
 EVERYBODY = frozenset(
     {
         "jobs.view", "jobs.submit", "logs.view", "queues.view", "nodes.view", "pods.view", "podgroups.view", "events.view",
-        "scheduler.view",
+        "scheduler.view", "simulations.view", "simulations.run",
     }
 )  # fmt: skip
-OWNERS = frozenset({"jobs.act", "pods.act"})
+OWNERS = frozenset({"jobs.act", "pods.act", "simulations.act"})
 STAFF = frozenset(
     {
         "queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start", "scheduler.source", "views.change",

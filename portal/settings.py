@@ -14,12 +14,14 @@ BASALT_POD_PIDS         most processes of a container (default: 1024; runtime pr
 BASALT_LOG_MB           most megabytes that are kept of one attempt of a container (default: 50)
 BASALT_LOGS_KEEP_DAYS   days for which a pod's logs are kept after its end (default: 14)
 BASALT_LOGS_KEEP_MB     megabytes that all logs may take; the oldest go first (default: 2048)
+BASALT_TRACES           folder of traces that people may simulate from the portal (default: none; they upload theirs)
 BASALT_EVENTS_KEEP_DAYS days for which events of the cluster are kept after they were last seen (default: 90)
 DATABASE_URL            postgresql://user:password@host/name (default: SQLite in BASALT_DATA)
 REDIS_URL               redis://host:port/0 (default: channel layer and work queue in memory)
 BASALT_SCHEDULER        off: another scheduler, such as Volcano's, serves this cluster; Basalt shows what it writes (default: on)
 BASALT_CONTROLLER       off: other controllers, such as Volcano's, serve this cluster (default: on)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
+BASALT_WORKER_LISTEN    where a Celery worker serves /healthz, /readyz and /metrics, such as 0.0.0.0:8084 (default: nowhere)
 BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster (default: the embedded one of `manage.py run`)
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
 BASALT_CLUSTER_TOKEN    a bearer token for that, such as one of `manage.py token`
@@ -366,6 +368,7 @@ SPECTACULAR_SETTINGS = {
 
 LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
+BASALT_TRACES = os.environ.get("BASALT_TRACES", "")
 BASALT_POLICY = "portal.policy.StaffPolicy"
 BASALT_SCHEDULER, BASALT_CONTROLLER = _switch("BASALT_SCHEDULER"), _switch("BASALT_CONTROLLER")
 BASALT_CONTROLLERS = os.environ.get("BASALT_CONTROLLERS", "threads")
@@ -373,6 +376,7 @@ if BASALT_CONTROLLERS not in ("threads", "workers"):
     raise SystemExit(f"BASALT_CONTROLLERS is threads or workers, not {BASALT_CONTROLLERS!r}.")
 if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
     raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
+BASALT_WORKER_LISTEN = os.environ.get("BASALT_WORKER_LISTEN", "")
 BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")

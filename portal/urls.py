@@ -22,6 +22,7 @@ urlpatterns = [
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
     path("scheduler/", scheduler_page.scheduler, name="scheduler"),
+    path("simulations/", include("portal.simulations.urls")),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
     path("jobs/<str:uid>/unblock/", unblock_views.ways, name="unblock"),

@@ -69,6 +69,16 @@ class Simulation(models.Model):
         """The state with its meaning."""
         return State(self.state)
 
+    @property
+    def percent(self) -> int:
+        """How far it is, 0 to 100."""
+        return int(100 * self.share)
+
+    @property
+    def days(self) -> str:
+        """Simulated days."""
+        return f"{self.progress.get('simulated', 0) / 86_400:.1f}"
+
 
 class StartEstimate(models.Model):
     """When a waiting job is likely to start, as of `at`: in half of the simulated futures by `p50`, in nine of ten by `p90`.

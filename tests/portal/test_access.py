@@ -14,6 +14,7 @@ from cluster.projection import Batch
 from jobs.models import CronJob, Job, JobFlow, JobTemplate, Pod
 from jobs.projection import project_jobs
 from portal.mirror import PROJECTIONS
+from portal.models import Simulation
 from tests.jobs.cron.world import cron
 from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
@@ -26,6 +27,7 @@ RANKS = ("nobody", "user", "owner", "staff")
 TABLE = {
     RANKS: """healthz readyz favicon login logout theme set_language api:nothing""",
     ("user", "owner", "staff"): """
+        simulations:list simulations:new simulations:detail simulations:file
         overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
@@ -40,6 +42,7 @@ TABLE = {
         jobs:flows jobs:flow jobs:templates jobs:template jobs:crons jobs:cron
         GET:api:about GET:api:events GET:api:event GET:api:evictions GET:api:openapi GET:api:docs POST:api:jobs POST:api:apply""",
     ("owner", "staff"): """
+        POST:simulations:cancel POST:simulations:delete
         POST:api:job-action DELETE:api:job DELETE:api:job-by-uid POST:jobs:action DELETE:api:pod DELETE:api:pod-by-uid
         PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
         PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
@@ -79,6 +82,7 @@ def world(make_user):
     cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
     cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
     PROJECTIONS[JOB_FLOW].project(Batch(cluster.list(JOB_FLOW).items))
+    Simulation.objects.create(pk=7, title="a month", owner="owner")
     yield {"user": make_user("user"), "owner": make_user("owner"), "staff": make_user("staff", staff=True), "nobody": None}
     runtime.use(None)
 
@@ -99,7 +103,7 @@ def address(name):
         "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
         "namespace": "default",
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
-        "pk": "7" if name == "jobs:view" else "00000000-0000-4000-8000-000000000000",
+        "pk": "7" if name.startswith(("jobs:view", "simulations:")) else "00000000-0000-4000-8000-000000000000",
         "wish": "start",
         "place": "0",
         "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
