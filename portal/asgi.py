@@ -24,6 +24,7 @@ from cluster import runtime  # noqa: E402
 from cluster.errors import ApiError  # noqa: E402
 from portal import kubernetes, production, services  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
+from portal.live import board  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
 from portal.live.publisher import publisher  # noqa: E402
@@ -32,6 +33,7 @@ from portal.live.sessions import authorization  # noqa: E402
 
 async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
     """Tie the publisher to the server's loop for as long as that runs."""
+    reading: asyncio.Task[None] | None = None
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -44,10 +46,15 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
                 except ApiError as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
+                if board.is_used():
+                    publisher.post = board.post
+                    reading = asyncio.create_task(board.Reader(lambda: hub().is_heard).run())
             publisher.attach(asyncio.get_running_loop())
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             publisher.attach(None)
+            if reading is not None:
+                reading.cancel()
             await hub().stop()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -126,7 +126,6 @@ class PartCommand(BaseCommand):
         if listen == "none":
             yield
             return
-        host, _, port = listen.rpartition(":")
 
         def health() -> str:
             return "the part has ended" if main.ident is not None and not main.is_alive() else ""
@@ -136,18 +135,23 @@ class PartCommand(BaseCommand):
                 return "" if election.holder else "nobody leads yet, and the lease was not got"
             return self.ready()
 
-        try:
-            server = ThreadingHTTPServer((host.strip("[]"), int(port)), partial(_Probes, health, ready))
-        except (OSError, ValueError, OverflowError) as error:
-            raise CommandError(
-                f"cannot listen on {listen}: {str(error).rstrip('.')}. Try --listen ADDRESS:PORT, or none."
-            ) from None
-        threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
+        server = probes(listen, health, ready)
         try:
             yield
         finally:
             server.shutdown()
             server.server_close()
+
+
+def probes(listen: str, health: Callable[[], str], ready: Callable[[], str]) -> ThreadingHTTPServer:
+    """Serve /healthz, /readyz and /metrics in a thread of their own; the two say what is amiss. Raises CommandError."""
+    host, _, port = listen.rpartition(":")
+    try:
+        server = ThreadingHTTPServer((host.strip("[]"), int(port)), partial(_Probes, health, ready))
+    except (OSError, ValueError, OverflowError) as error:
+        raise CommandError(f"cannot listen on {listen}: {str(error).rstrip('.')}. Try --listen ADDRESS:PORT, or none.") from None
+    threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
+    return server
 
 
 class _Probes(BaseHTTPRequestHandler):

@@ -43,6 +43,11 @@ class Hub:
         self._numbers: dict[str, int] = {}
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="live")
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether any page listens."""
+        return bool(self._feeds)
+
     async def run(self, work: Callable[[], T]) -> T:
         """Do database work in one of the hub's threads."""
 

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import structlog
@@ -32,7 +32,9 @@ class Publisher:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pending: defaultdict[str, set[str]] = defaultdict(set)
         self._scheduled = False
-        self._id = secrets.token_hex(8)
+        self.id = secrets.token_hex(8)
+        self.post: Callable[[dict[str, Any]], None] | None = None
+        """Also tells processes that the channel layer does not reach; called in a thread."""
         self._number = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -67,9 +69,11 @@ class Publisher:
             self._number += 1
             number = self._number
         topics = {topic: sorted(uids) if len(uids) < MANY else None for topic, uids in pending.items()}
-        notice = {"type": "live.notice", "publisher": self._id, "number": number, "topics": topics}
+        notice = {"type": "live.notice", "publisher": self.id, "number": number, "topics": topics}
         try:
             await get_channel_layer().group_send(GROUP, notice)
+            if self.post is not None:
+                await asyncio.to_thread(self.post, notice)
         except Exception as error:  # noqa: BLE001 - hubs see the missing number and load everything again
             log.warning("a live notice could not be sent", error=str(error))
 
