@@ -148,6 +148,8 @@ class Deployed(Stack):
     def _environment_of(self, name: str, process: Process) -> dict[str, str]:
         data = self.folder / name
         data.mkdir(exist_ok=True)
+        if "BASALT_WORKER_LISTEN" in process.env:
+            self.ports[name] = self.ports.get(name) or free_port()
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": "/nonexistent",
@@ -157,6 +159,8 @@ class Deployed(Stack):
             **process.env,
             **{key: self._secrets[key] for key in process.secrets},
         }
+        if "BASALT_WORKER_LISTEN" in process.env:
+            environment["BASALT_WORKER_LISTEN"] = f"127.0.0.1:{self.ports[name]}"
         if process.account:
             environment["KUBECONFIG"] = str(self._server.kubeconfig_of(process.account))
         return environment

@@ -56,6 +56,7 @@ NOT_HERE = {
     Asked("basalt-scheduler", "watch", "resource.k8s.io", "resourceslices"),
     # Asked of an authorizer by the server itself, which does not write it down: without it owners would be refused.
     *(Asked("basalt-worker", "update", group, f"{kind}/finalizers") for group, kind in OWNERS),
+    Asked("basalt-web", "update", "batch.volcano.sh", "cronjobs/finalizers"),
 }
 """Granted, and not seen in the flow below: each with why it is needed."""
 
@@ -114,7 +115,7 @@ def basalt(
         deployed.wait_ready("webhook")
         for name in RUNNING[:-1]:
             deployed.begin(f"Deployment basalt-{name}")
-        deployed.wait_ready("scheduler", "controller", "mirror", "web")
+        deployed.wait_ready("scheduler", "controller", "mirror", "web", "worker")
         deployed.sign_in()
         eventually(lambda: any(queue["metadata"]["name"] == "default" for queue in backend.list(QUEUE).items))
         collector.start()
