@@ -29,7 +29,8 @@ def traits(cache: SchedulerCache) -> Any:
     nodes = cache.nodes
     rows = {
         name: (
-            nodes.allocatable[row].tolist(), nodes.used[row].tolist(), nodes.releasing[row].tolist(), nodes.pipelined[row].tolist(),
+            nodes.allocatable[row].tolist(), nodes.used[row].tolist(),
+            nodes.releasing[row].tolist(), nodes.pipelined[row].tolist(),
             int(nodes.gpu_free[row]), int(nodes.pod_count[row]), sorted(nodes.tasks[row]),
         )
         for name, row in nodes.index.items()

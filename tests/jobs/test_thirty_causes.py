@@ -1,0 +1,47 @@
+"""Thirty causes of waiting, named exactly: the code, the stage, the numbers; and said in both languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import translation
+
+from jobs import reasons
+from scheduler.framework.explain import Verdict
+from tests.jobs.causes import CAUSES
+from tests.scheduler.world import World
+
+
+def verdict(conf: str, parts: list[Any]) -> Verdict:
+    found = World(*parts, conf=conf).cycle(3).verdicts["x"]
+    assert isinstance(found, Verdict)
+    return found
+
+
+def test_there_are_thirty_and_each_has_its_own_title():
+    assert len({title for title, *_ in CAUSES}) == len(CAUSES) == 30
+
+
+@pytest.mark.parametrize(("title", "conf", "parts", "expected"), CAUSES, ids=[title for title, *_ in CAUSES])
+def test_the_cause_is_named(title: str, conf: str, parts: list[Any], expected: dict[str, Any]):
+    found = verdict(conf, parts).as_dict()
+    assert {key: found[key] for key in expected} == expected, title
+
+
+@pytest.mark.parametrize(("title", "conf", "parts", "expected"), CAUSES, ids=[title for title, *_ in CAUSES])
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_cause_is_said(title: str, conf: str, parts: list[Any], expected: dict[str, Any], language: str):
+    found = verdict(conf, parts).as_dict()
+    with translation.override(language):
+        statement, missing = reasons.headline(found)
+        assert statement
+        assert "Held at" not in statement, title
+        assert reasons.advice(found)
+        figures = {each.key: each.value for each in reasons.numbers(found)}
+        if found["short"] and found["resource"]:
+            assert figures["short"].split()[0] in f"{missing} {figures['short']}"
+            assert set(figures) >= {"asked", "short"}
+        for each in reasons.rejections(found):
+            assert each.label
+            assert each.count == found["rejected"][each.cause]
