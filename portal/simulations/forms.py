@@ -44,6 +44,9 @@ class SimulationForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if not isinstance(field.widget, forms.CheckboxInput):
+                field.widget.attrs["class"] = "ba-in"
         names = work.traces()
         self.fields["trace"].choices = [(name, name) for name in names]
         if not names:

@@ -84,7 +84,8 @@ class StartEstimate(models.Model):
     """When a waiting job is likely to start, as of `at`: in half of the simulated futures by `p50`, in nine of ten by `p90`.
 
     None: not within the horizon in so many of them. `samples` are the futures, `known` of how many past jobs run times were
-    taken, `by` what those had in common with the jobs here.
+    taken, `by` what those had in common with the jobs here. `first_at` and `first_raw` keep what was foretold first, in
+    seconds before past misses were heeded: what the next estimates are calibrated by.
     """
 
     job_uid = models.CharField(max_length=64, primary_key=True)
@@ -96,6 +97,8 @@ class StartEstimate(models.Model):
     samples = models.PositiveIntegerField(default=0)
     known = models.PositiveIntegerField(default=0)
     by = models.CharField(max_length=16, blank=True)
+    first_at = models.DateTimeField(null=True)
+    first_raw = models.FloatField(null=True, help_text="seconds from first_at")
 
     class Meta:
         app_label = "portal"

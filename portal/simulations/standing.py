@@ -10,7 +10,9 @@ from cluster import objects
 from cluster.durations import parse_duration
 from cluster.kinds import NODE, POD, POD_GROUP
 from cluster.port import Obj
+from jobs.keys import OWNER
 from scheduler.model.build import GROUP
+from scheduler.simulation.runtimes import prefix_of
 from scheduler.simulation.workload import Job, Role, Workload
 
 RunTime = Callable[[Obj, float], float]
@@ -65,8 +67,8 @@ def _job(group: Obj, pods: list[Obj], now: float, run_time: RunTime) -> Job:
         least=least,
         queue=str(spec.get("queue") or "default"),
         namespace=objects.namespace(group),
-        owner=str(owner.get("name") or ""),
-        kind=str(owner.get("kind") or ""),
+        owner=objects.annotations(group).get(OWNER, ""),
+        kind=prefix_of(str(owner.get("name") or objects.name(group))),
         priority_class=str(spec.get("priorityClassName") or ""),
         ran=ran,
         group=group,

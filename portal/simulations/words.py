@@ -56,22 +56,36 @@ def titles(result: dict[str, Any]) -> dict[str, Any]:
     """What the charts of a replay draw."""
     unit = result["results"][0]["summary"]["unit"]
     sizes = list(dict.fromkeys(size for each in result["results"] for size in each["summary"]["wait_by_size"]))
+    spans = [each["course"][-1]["at"] - each["course"][0]["at"] for each in result["results"] if each["course"]]
+    length, span = _scale(max(spans, default=0.0))
+    longest = max(
+        (found["mean"] or 0.0 for each in result["results"] for found in each["summary"]["wait_by_size"].values()), default=0.0
+    )
+    wait_length, wait_unit = _scale(longest)
     series = []
     for each in result["results"]:
         course, waits = each["course"], each["summary"]["wait_by_size"]
         begin = course[0]["at"] if course else 0.0
         series.append({
             "name": each["name"],
-            "days": [round((sample["at"] - begin) / 86_400, 5) for sample in course],
+            "times": [round((sample["at"] - begin) / length, 5) for sample in course],
             "use": [round(100 * s["used"] / s["capacity"], 2) if s["capacity"] else 0 for s in course],
             "waiting": [sample["waiting"] for sample in course],
-            "waits": [_hours(waits.get(size)) for size in sizes],
+            "waits": [_mean(waits.get(size), wait_length) for size in sizes],
         })  # fmt: skip
-    return {"unit": unit, "sizes": sizes, "series": series, "days": _("days"), "hours": _("h"), "jobs": _("jobs")}
+    return {"unit": unit, "sizes": sizes, "series": series, "span": span, "wait": wait_unit}
 
 
-def _hours(wait: dict[str, Any] | None) -> float | None:
-    return round(wait["mean"] / 3600, 4) if wait and wait["mean"] is not None else None
+def _scale(seconds: float) -> tuple[float, str]:
+    """A length of time in which so many seconds are a handy number, and its name."""
+    for length, name in ((86_400.0, _("days")), (3600.0, _("h")), (60.0, _("min"))):
+        if seconds >= 2 * length:
+            return length, name
+    return 1.0, _("s")
+
+
+def _mean(wait: dict[str, Any] | None, length: float) -> float | None:
+    return round(wait["mean"] / length, 4) if wait and wait["mean"] is not None else None
 
 
 def experiment_rows(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -136,6 +136,11 @@ class Simulation:
             self._last, self._due = self.now, inf
         return True
 
+    def look(self) -> None:
+        """Let what is there at this moment arrive, without a cycle."""
+        while self._next_event() <= self.now:
+            self._happen(self.now)
+
     def run(self, stop: Callable[[Simulation], bool] | None = None) -> None:
         """Go on until everything has happened, or `stop` says so between two steps."""
         while self.step():

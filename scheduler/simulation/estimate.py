@@ -84,7 +84,7 @@ def estimate(
     *,
     futures: int = FUTURES,
     horizon: float = HORIZON,
-    period: float = 30.0,
+    period: float = 120.0,
     factor: float = 1.0,
     seed: int = 0,
     stop: Callable[[], bool] = lambda: False,

@@ -22,7 +22,7 @@ function frame(data, highest, unit) {
 
 function course(data, what) {
   const base = frame(data, what === "use" ? 96 : Math.max(1, ...data.series.flatMap((each) => each.waiting)), what === "use" ? "%" : "");
-  const axis = { ...base.xAxis, type: "value", min: 0, max: "dataMax", minInterval: 0, axisLabel: { ...base.xAxis.axisLabel, formatter: (value) => `${Math.round(value * 10) / 10} ${data.days}` } };
+  const axis = { ...base.xAxis, type: "value", min: 0, max: "dataMax", minInterval: 0, axisLabel: { ...base.xAxis.axisLabel, formatter: (value) => `${Math.round(value * 10) / 10} ${data.span}` } };
   return {
     ...base,
     xAxis: axis,
@@ -30,18 +30,18 @@ function course(data, what) {
       const color = token(COLOURS[i % 6]);
       return {
         type: "line", step: "end", name: each.name, symbol: "none", emphasis: { disabled: true },
-        data: each[what].map((value, at) => [each.days[at], value]), lineStyle: { width: 1.5, color, type: DASHES[i % 6] }, itemStyle: { color },
+        data: each[what].map((value, at) => [each.times[at], value]), lineStyle: { width: 1.5, color, type: DASHES[i % 6] }, itemStyle: { color },
       };
     }),
   };
 }
 
 function bars(data) {
-  const base = frame(data, Math.max(0.01, ...data.series.flatMap((each) => each.waits.map((value) => value ?? 0))), data.hours);
+  const base = frame(data, Math.max(0.01, ...data.series.flatMap((each) => each.waits.map((value) => value ?? 0))), data.wait);
   return {
     ...base,
     tooltip: { ...base.tooltip, axisPointer: { type: "shadow" } },
-    xAxis: { type: "category", data: data.sizes, axisLabel: base.xAxis.axisLabel, axisLine: base.xAxis.axisLine, axisTick: { show: false } },
+    xAxis: { type: "category", data: data.sizes, axisLabel: { ...base.xAxis.axisLabel, formatter: undefined, showMaxLabel: true }, axisLine: base.xAxis.axisLine, axisTick: { show: false } },
     series: data.series.map((each, i) => ({ type: "bar", name: each.name, data: each.waits, barMaxWidth: 46, itemStyle: { color: token(COLOURS[i % 6]) } })),
   };
 }
