@@ -65,11 +65,15 @@ class Client:
         job: str,
         namespace: str = "default",
         *,
+        still: Callable[[], bool] = lambda: False,
         on_trouble: Callable[[str], None] | None = None,
         **query: str | int | bool | None,
     ) -> Iterator[logs.Line]:
-        """The lines of a job's pods, by the API's parameters: task, pod, container, follow, tailLines, sinceSeconds, previous."""
-        return logs.read(self._transport, job, namespace, query, on_trouble=on_trouble)
+        """The lines of a job's pods, by the API's parameters: task, pod, container, follow, tailLines, sinceSeconds, previous.
+
+        Followed, they go on while containers run, and as long as `still` says that others will.
+        """
+        return logs.read(self._transport, job, namespace, query, still=still, on_trouble=on_trouble)
 
     def listen(
         self,

@@ -27,7 +27,8 @@ class BasaltError(Exception):
 
     def __init__(self, message: str, *, hint: str = "", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
-        self.message, self.hint, self.faults = message, hint, tuple(faults)
+        self.message, self.hint = message, hint
+        self.faults: tuple[Fault, ...] = tuple(faults)
 
 
 class Unreachable(BasaltError):

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from basalt.client.errors import ServerFailed, Unreachable
 from basalt.client.transport import Query, Transport
 
-RETRY = 2.0
-"""Seconds between two tries to come back to a log that broke off."""
+RETRY, AGAIN = 2.0, 0.5
+"""Seconds between two tries to come back to a log that broke off, and to one that is not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,18 @@ class Line:
 
 
 def read(
-    transport: Transport, job: str, namespace: str, query: Query, *, on_trouble: Callable[[str], None] | None = None
+    transport: Transport,
+    job: str,
+    namespace: str,
+    query: Query,
+    *,
+    still: Callable[[], bool] = lambda: False,
+    on_trouble: Callable[[str], None] | None = None,
 ) -> Iterator[Line]:
-    """The lines of a job. Followed (`follow`), a log that breaks off is taken up where it was, each line once."""
+    """The lines of a job. Followed (`follow`), a log that breaks off is taken up where it was, each line once.
+
+    A followed log is at its end when no container runs; `still` says whether more will come (pods are not made yet, or anew).
+    """
     path = f"jobs/{quote(namespace, safe='')}/{quote(job, safe='')}/logs"
     asked: dict[str, Any] = {**query, "format": "json"}
     last: dict[tuple[str, str], str] = {}
@@ -40,16 +49,16 @@ def read(
         try:
             with transport.stream(path, asked) as lines:
                 over = yield from _lines(lines, last)
-            if over or not asked.get("follow"):
+            if not asked.get("follow") or (over and not still()):
                 return
-            trouble = "the log broke off"
+            trouble = "" if over else "the log broke off"
         except (Unreachable, ServerFailed) as error:
             if not asked.get("follow") or not last:
                 raise
             trouble = error.message
-        if on_trouble:
+        if on_trouble and trouble:
             on_trouble(f"{trouble}; trying again")
-        time.sleep(RETRY)
+        time.sleep(RETRY if trouble else AGAIN)
         if last:
             asked = {key: value for key, value in asked.items() if key not in ("tailLines", "sinceSeconds")}
             asked["sinceTime"] = min(last.values())

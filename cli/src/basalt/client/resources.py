@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote
 
+from basalt.client.errors import NotFound
 from basalt.client.rows import DryRun, JobRow, Manifest, QueueRow
 from basalt.client.transport import Transport
 
@@ -39,9 +40,12 @@ class Resource(Generic[R]):
                 return
             query["cursor"] = _cursor(page["next"])
 
-    def get(self, name: str, namespace: str = "") -> R:
-        """One by its name (or uid, without a namespace), with its manifest. Raises NotFound."""
-        return cast(R, self._transport.get(self._at(name, namespace)))
+    def get(self, name: str, namespace: str = "", *, gone: bool = False) -> R:
+        """One by its name (or uid, without a namespace), with its manifest; `gone`: also one that is history. Raises NotFound."""
+        row = self._transport.get(self._at(name, namespace))
+        if not gone and (row.get("deleted_at") or row.get("manifest", row) is None):
+            raise NotFound(f"{'/'.join(part for part in (namespace, name) if part)} is gone; only its history is left.")
+        return cast(R, row)
 
     def create(self, manifest: Body, *, namespace: str = "") -> R:
         """Create one; `namespace` is that of a manifest that names none. Raises Refused with every fault, Conflict."""

@@ -33,7 +33,7 @@ _MARKS = {"ok": "✓", "held": "✗"}
 @click.option("-o", "--output", "form", type=click.Choice(("text", "json", "yaml")), default="text", help="how to print  [text]")
 def explain(session: Session, job: str, namespace: str | None, patience: int, form: str) -> None:
     """Say why a job waits, and what would unblock it."""
-    row = session.client.jobs.get(job, session.namespace(namespace))
+    row = session.client.jobs.get(job, session.namespace(namespace), gone=True)
     said = _asked(session, row, patience)
     if form != "text":
         data(said, form)

@@ -13,6 +13,7 @@ from basalt.terminal.options import connected, jobs, namespaced
 from basalt.terminal.running import Verb, warn
 from basalt.terminal.session import Session
 
+ENDED = ("Completed", "Terminated", "Failed", "Aborted")
 COLOURS = ("cyan", "yellow", "green", "magenta", "blue", "bright_cyan", "bright_yellow", "bright_green", "bright_magenta")
 
 
@@ -46,7 +47,7 @@ def logs(
     """Print what a job's pods print."""
     where = session.namespace(namespace)
     age = max(1, round(seconds(since))) if since else None
-    row = session.client.jobs.get(job, where)
+    row = session.client.jobs.get(job, where, gone=True)
     tasks = [each["name"] for each in row.get("tasks") or ()]
     if task and task not in tasks:
         raise NotFound(f"Job {where}/{job} has no task {task!r}; it has {', '.join(tasks)}.")
@@ -55,6 +56,7 @@ def logs(
     lines = session.client.logs(
         job,
         where,
+        still=lambda: session.client.jobs.get(row["uid"], gone=True)["phase"] not in ENDED,
         on_trouble=warn,
         follow=follow,
         task=task,

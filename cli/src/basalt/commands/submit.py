@@ -73,8 +73,10 @@ class _named:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (Refused, Conflict)) and not error.message.startswith(self.title):
-            count = f" {len(error.faults)} faults:" if len(error.faults) > 1 else ""
-            error.message = f"{self.title} was refused:{count}" if error.faults else f"{self.title} was refused: {error.message}"
+            whole = [fault.detail for fault in error.faults if not fault.pointer] or ([] if error.faults else [error.message])
+            error.faults = tuple(fault for fault in error.faults if fault.pointer)
+            count = [f"{len(error.faults)} faults:"] if len(error.faults) > 1 else []
+            error.message = " ".join([f"{self.title} was refused:", *whole, *count])
 
 
 def _submit_one(session: Session, document: Document, namespace: str, dry_run: bool, form: str) -> None:

@@ -53,9 +53,11 @@ class Wanted:
         return "gone" if self.how == "delete" else " or ".join(self.phases)
 
     def holds(self, job: JobRow) -> bool:
-        """Whether a job is, or has been, where it should be."""
+        """Whether a job is, or has been, where it should be. One that is deleted is nowhere."""
         if self.how == "delete":
             return bool(job.get("deleted_at"))
+        if job.get("deleted_at") and self.how == "phase":
+            return False
         passed = {job["phase"]}
         if self.how == "condition":
             passed |= {change["phase"] for change in job.get("changes") or ()}
@@ -86,7 +88,7 @@ def wait(session: Session, names: list[str], namespace: str | None, wanted: str,
 def _one(session: Session, name: str, namespace: str, wanted: Wanted, end: float | None) -> None:
     """Look at the job whenever the live channel says that it has changed, and now and then besides."""
     try:
-        job = session.client.jobs.get(name, namespace)
+        job = session.client.jobs.get(name, namespace, gone=True)
     except NotFound:
         if wanted.how == "delete":
             return
@@ -100,7 +102,7 @@ def _one(session: Session, name: str, namespace: str, wanted: Wanted, end: float
                 raise TimedOut(f"Job {namespace}/{name} is {job['phase']}, and not {wanted}, at the end of the time.")
             if message is None:
                 continue
-            job = session.client.jobs.get(job["uid"])
+            job = session.client.jobs.get(job["uid"], gone=True)
             show(job)
             if _settled(job, wanted):
                 return

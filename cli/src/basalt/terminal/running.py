@@ -34,14 +34,15 @@ class Verbs(click.Group):
         return list(self.commands)
 
 
-def run(command: click.Command, prog: str, *, volcano: bool = False, args: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit. With `volcano`, errors are told as Volcano's tools do: on stdout, with exit code 255."""
-    sys.exit(_code(command, prog, volcano, args))
+def run(command: click.Command, prog: str, *, volcano: bool = False) -> NoReturn:
+    """Run a command with the program's arguments, and exit."""
+    sys.exit(code(command, prog, sys.argv[1:], volcano=volcano))
 
 
-def _code(command: click.Command, prog: str, volcano: bool, args: Sequence[str] | None) -> int:
+def code(command: click.Command, prog: str, args: Sequence[str], *, volcano: bool = False) -> int:
+    """Run a command; its exit code. With `volcano`, errors are told as Volcano's tools do: on stdout, and the code is 255."""
     try:
-        result = command.main(args=None if args is None else list(args), prog_name=prog, standalone_mode=False)
+        result = command.main(args=list(args), prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else Exit.OK
     except click.exceptions.Exit as leave:

@@ -1,0 +1,532 @@
+"""Every command against a running Basalt."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.program import Result, basalt, call
+from tests.e2e.server import Server, wait_for
+
+pytestmark = pytest.mark.usefixtures("signed_in")
+
+JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata:
+  name: {name}
+  labels: {{team: {team}}}
+spec:
+  minAvailable: {replicas}
+  queue: {queue}
+  tasks:
+  - name: worker
+    replicas: {replicas}
+    template:
+      metadata:
+        annotations: {{sim.basalt.dev/duration: {duration}}}
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: main
+          image: busybox
+          resources:
+            requests: {{cpu: "1", memory: 64Mi{gpus}}}
+            limits: {{cpu: "2"{gpus}}}
+"""
+
+
+def manifest(
+    name: str, *, replicas: int = 2, duration: str = "20s", queue: str = "default", team: str = "a", gpus: int = 0
+) -> str:
+    asked = f', nvidia.com/gpu: "{gpus}"' if gpus else ""
+    return JOB.format(name=name, replicas=replicas, duration=duration, queue=queue, team=team, gpus=asked)
+
+
+def submitted(name: str, **shape) -> str:
+    Path(f"{name}.yaml").write_text(manifest(name, **shape))
+    return basalt("submit", f"{name}.yaml").out
+
+
+def phase(name: str, wanted: str) -> None:
+    wait_for(lambda: f" {wanted} " in basalt("job", "list", "--selector", name, "--no-headers").out, what=f"{name} {wanted}")
+
+
+# --- the life of a job, by Volcano's verbs ---
+
+
+def test_a_job_of_options_runs_is_listed_viewed_and_deleted():
+    assert basalt("job", "run", "-N", "opts", "-r", "3", "-m", "2", "-i", "alpine").out == "run job opts successfully\n"
+    phase("opts", "Running")
+    row = basalt("job", "list", "--selector", "opts").lines
+    titles = "Name Creation Phase JobType Replicas Min Pending Running Succeeded Failed Unknown RetryCount"
+    assert row[0].split() == titles.split()
+    assert row[1].split()[2:6] == ["Running", "Batch", "3", "2"]
+    seen = basalt("job", "view", "-N", "opts").lines
+    assert seen[0] == "Name:       \topts"
+    assert "              Cpu:   \t1" in seen
+    assert "    Phase:\tRunning" in seen
+    assert "          Image:\talpine" in seen
+    assert basalt("job", "delete", "opts").out == "delete job opts successfully\n"
+    wait_for(lambda: basalt("job", "list", "--selector", "opts").out == "No resources found\n")
+
+
+def test_a_job_runs_from_a_file_in_the_namespace_that_is_asked_for(home):
+    Path("one.yaml").write_text(manifest("filed"))
+    Path("one.txt").write_text(manifest("filed"))
+    assert basalt("job", "run", "-f", "one.txt", code=6).err.startswith("Error: only support yaml file\n")
+    assert basalt("job", "run", "-f", "one.yaml", "-n", "lab").out == "run job filed successfully\n"
+    assert basalt("job", "list", "-n", "lab", "-o", "name").out == "job/filed\n"
+    assert re.match(r"Namespace +Name +Creation", basalt("job", "list", "-A").lines[0])
+    Path("two.yaml").write_text(manifest("filed").replace("name: filed", "name: filed\n  namespace: other"))
+    assert "does not match" in basalt("job", "run", "-f", "two.yaml", "-n", "lab", code=6).err
+
+
+def test_suspend_and_resume_say_nothing_and_do_it():
+    submitted("pausing", duration="10m")
+    phase("pausing", "Running")
+    assert basalt("job", "suspend", "-N", "pausing").out == ""
+    phase("pausing", "Aborted")
+    assert basalt("job", "resume", "pausing").out == ""
+    phase("pausing", "Running")
+    assert basalt("job", "restart", "pausing").out == ""
+    assert basalt("wait", "pausing", "--for=phase=Running", "--timeout", "30").code == 0
+    assert basalt("job", "complete", "pausing").out == ""
+    phase("pausing", "Completed")
+    assert "Completed" in basalt("job", "terminate", "pausing", code=7).err
+
+
+def test_several_names_of_which_one_is_none_are_done_as_far_as_can_be():
+    submitted("both", duration="10m")
+    said = basalt("job", "delete", "nobody", "both", code=10)
+    assert said.out == "delete job both successfully\n"
+    assert said.err == "Error: 1 of 2 were refused: nobody: There is no Job default/nobody.\n"
+
+
+def test_lists_are_narrowed_by_queue_label_scheduler_and_name():
+    submitted("gold-one", team="gold", queue="teaching")
+    submitted("gold-two", team="gold")
+    submitted("tin-one", team="tin")
+
+    def listed(*args: str) -> list[str]:
+        return [line.split("/")[1] for line in basalt("job", "list", "-o", "name", *args).lines]
+
+    assert listed("-l", "team=gold") == ["gold-one", "gold-two"]
+    assert listed("-l", "team in (gold,tin)", "--selector", "one") == ["gold-one", "tin-one"]
+    assert listed("-q", "teaching", "-l", "team=gold") == ["gold-one"]
+    assert basalt("job", "list", "-S", "nobodys").out == "No resources found\n"
+    assert "no label key" in basalt("job", "list", "-l", "-x=1", code=6).err
+
+
+def test_output_as_json_yaml_names_wide_and_without_headers():
+    submitted("forms")
+    one = json.loads(basalt("job", "view", "forms", "-o", "json").out)
+    assert (one["kind"], one["metadata"]["name"]) == ("Job", "forms")
+    many = yaml.safe_load(basalt("job", "list", "--selector", "forms", "-o", "yaml").out)
+    assert (many["kind"], [item["metadata"]["name"] for item in many["items"]]) == ("List", ["forms"])
+    assert json.loads(basalt("queue", "list", "-o", "json").out)["items"][0]["kind"] == "Queue"
+    assert json.loads(basalt("pod", "list", "-j", "forms", "-o", "json").out)["items"][0]["kind"] == "Pod"
+    wide = basalt("job", "list", "--selector", "forms", "-o", "wide").lines
+    assert wide[0].split()[-5:] == ["Queue", "Owner", "GPUs", "Age", "Why"]
+    assert wide[1].split()[12:14] == ["default", "admin"]
+    assert basalt("job", "list", "--selector", "forms", "--no-headers").lines[0].startswith("forms ")
+
+
+# --- submit, explain, watch, wait, logs ---
+
+
+def test_a_dry_run_checks_and_submits_nothing():
+    Path("dry.yaml").write_text(manifest("dry"))
+    assert basalt("submit", "dry.yaml", "--dry-run").lines[0] == "job/dry is valid (dry run: nothing was submitted)"
+    assert yaml.safe_load(basalt("submit", "dry.yaml", "--dry-run", "-o", "yaml").out)["spec"]["schedulerName"] == "volcano"
+    assert basalt("job", "view", "dry", code=5).err == "Error: There is no Job default/dry.\n"
+
+
+def test_submit_from_standard_input_with_edits():
+    said = basalt(
+        "submit", "-", "--set", "metadata.name=set", "--set", "spec.tasks[0].replicas=3", "-o", "name", stdin=manifest("unset")
+    )
+    assert said.out == "job/set\n"
+    assert json.loads(basalt("job", "view", "set", "-o", "json").out)["spec"]["tasks"][0]["replicas"] == 3
+
+
+def test_every_fault_comes_with_its_line_and_pointer():
+    text = manifest("faulty").replace("minAvailable: 2", "minAvailable: 9").replace('cpu: "1"', 'cpu: "1x"')
+    Path("faulty.yaml").write_text(f"# a comment\n---\n{text}")
+    said = basalt("submit", "faulty.yaml", code=6)
+    assert said.out == ""
+    head, first, second = said.err.splitlines()
+    assert head == "Error: faulty.yaml was refused: 2 faults:"
+    assert first.startswith("  line 9, /spec/minAvailable: ")
+    assert second.startswith("  line 23, /spec/tasks/0/template/spec/containers/0/resources/requests/cpu: '1x'")
+
+
+def test_a_name_that_is_taken_is_a_conflict():
+    submitted("taken")
+    assert basalt("submit", "taken.yaml", code=7).err == "Error: taken.yaml was refused: Job 'taken' already exists\n"
+
+
+FLOW = """\
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {{name: {name}-step}}
+spec:
+  minAvailable: 1
+  tasks:
+  - name: only
+    replicas: 1
+    template:
+      metadata:
+        annotations: {{sim.basalt.dev/duration: 5s}}
+      spec:
+        restartPolicy: Never
+        containers: [{{name: main, image: busybox}}]
+---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {{name: {name}}}
+spec:
+  flows: [{{name: {name}-step}}]
+"""
+
+
+def test_several_documents_are_submitted_all_or_none():
+    Path("flow.yaml").write_text(FLOW.format(name="pair"))
+    assert basalt("submit", "flow.yaml").lines == ["jobtemplate/pair-step submitted", "jobflow/pair submitted"]
+    again = basalt("submit", "flow.yaml", code=7)
+    assert "these exist already: JobTemplate default/pair-step, JobFlow default/pair" in again.err
+    assert "Nothing was submitted." in again.err
+
+
+def test_apply_creates_changes_and_leaves_alone():
+    Path("manifests").mkdir()
+    Path("manifests/a.yaml").write_text(manifest("applied"))
+    Path("manifests/b.yaml").write_text(FLOW.format(name="applied-flow"))
+    assert basalt("apply", "-f", "manifests", "--dry-run").lines[0] == "job/applied created (dry run)"
+    assert basalt("apply", "-f", "manifests").lines == [
+        "job/applied created",
+        "jobtemplate/applied-flow-step created",
+        "jobflow/applied-flow created",
+    ]
+    assert basalt("apply", "-f", "manifests/b.yaml").lines == [
+        "jobtemplate/applied-flow-step unchanged",
+        "jobflow/applied-flow unchanged",
+    ]
+    Path("manifests/c.yaml").write_text(manifest("bad name"))
+    some = basalt("apply", "-f", "manifests", code=10)
+    assert "manifests/c.yaml was refused" in some.err
+    assert "1 of 3 files were refused" in some.err
+    assert len(some.lines) == 3
+
+
+def test_a_job_that_cannot_start_is_explained():
+    submitted("greedy", replicas=2, gpus=500, team="x")
+    wait_for(lambda: json.loads(basalt("job", "list", "--selector", "greedy", "-o", "json").out)["items"])
+    said = wait_for(lambda: (found := basalt("explain", "greedy", "--wait", "0")).out.count("\n") > 2 and found)
+    assert said.lines[0].startswith("default/greedy in queue default: Pending for ")
+    assert any(line.startswith("Why        ") and "500" in line for line in said.lines)
+    assert json.loads(basalt("explain", "greedy", "--wait", "0", "-o", "json").out)["waits"] is True
+    basalt("job", "delete", "greedy")
+
+
+def test_a_job_that_waits_for_nothing_is_explained_too():
+    submitted("easy", duration="10m")
+    phase("easy", "Running")
+    assert basalt("explain", "easy").lines[0].startswith("default/easy in queue default: Running for ")
+
+
+def test_watch_tells_a_jobs_steps_until_it_has_ended():
+    submitted("watched", duration="100s")
+    said = basalt("watch", "watched").lines
+    assert said[-1].startswith(("job/watched Completed", "pod/"))
+    assert "job/watched Completed" in said
+    assert any(re.fullmatch(r"pod/watched-worker-0 Running on \S+", line) for line in said)
+
+
+def test_watch_lists_jobs_and_then_each_change(signed_in: Server):
+    command = [sys.executable, "-c", "from basalt.main import basalt; basalt()", "watch", "-A"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().split()[:2] == ["Namespace", "Name"]
+        submitted("appearing")
+        wait_for(lambda: "appearing" in watching.stdout.readline(), pause=0)
+        watching.terminate()
+
+
+def test_wait_until_a_job_is_where_it_should_be():
+    submitted("waited", duration="100s")
+    assert basalt("wait", "waited", "--for=condition=Running", "--timeout", "30s").out == "job/waited has been Running\n"
+    assert basalt("wait", "waited", "--timeout", "1m").out == "job/waited is Completed\n"
+    ended = basalt("wait", "waited", "--for=phase=Running", code=11)
+    assert ended.err == "Error: Job default/waited ended as Completed, and not as Running.\n"
+    basalt("job", "delete", "waited")
+    assert basalt("wait", "waited", "--for=delete", "--timeout", "30s").out == "job/waited is gone\n"
+    assert basalt("wait", "waited", code=11).err == "Error: Job default/waited was deleted, and was not Completed.\n"
+    assert "no phase" in basalt("wait", "waited", "--for=phase=Done", code=6).err
+
+
+def test_wait_gives_up_at_the_end_of_its_time():
+    submitted("slow", duration="10h")
+    said = basalt("wait", "slow", "--timeout", "1s", code=9)
+    assert re.fullmatch(r"Error: Job default/slow is \w+, and not Completed, at the end of the time.\n", said.err)
+
+
+def test_logs_of_all_pods_of_one_and_followed_to_the_end():
+    submitted("talking", duration="100s")
+    followed = basalt("logs", "talking", "-f").lines
+    assert {line.split("]")[0] for line in followed} == {"[talking-worker-0 main", "[talking-worker-1 main"}
+    assert followed == basalt("logs", "talking").lines
+    one = basalt("logs", "talking", "--pod", "talking-worker-1", "--tail", "1", "--timestamps").lines
+    assert len(one) == 1
+    assert re.match(r"\d{4}-\d\d-\d\dT\S+Z main: ended", one[0])
+    assert basalt("logs", "talking", "-t", "nobody", code=5).err == (
+        "Error: Job default/talking has no task 'nobody'; it has worker.\n"
+    )
+    assert "no duration" in basalt("logs", "talking", "--since", "soon", code=6).err
+
+
+# --- queues, flows, templates, pods ---
+
+
+def test_a_queue_from_create_to_delete():
+    assert basalt("queue", "create", "-n", "lab", "-w", "3").out == ""
+    head, row = basalt("queue", "get", "-n", "lab").lines
+    assert head == "Name                     Weight  State   Parent  Inqueue Pending Running Unknown Completed"
+    assert row == "lab                      3       Open    root    0       0       0       0       0        "[: len(row)]
+    assert basalt("queue", "operate", "-n", "lab", "-a", "update", "-w", "5").out == ""
+    assert basalt("queue", "update", "lab", "--capability", "cpu=8,memory=1Gi", "--parent", "research").out == ""
+    assert basalt("queue", "update", "lab", "--capability", "memory=2Gi").out == ""
+    spec = json.loads(basalt("queue", "get", "lab", "-o", "json").out)["spec"]
+    assert (spec["weight"], spec["parent"], spec["capability"]) == (5, "research", {"memory": "2Gi"})
+    assert basalt("queue", "operate", "-n", "lab", "-a", "close").out == ""
+    wait_for(lambda: " Closed " in basalt("queue", "get", "lab").out)
+    assert basalt("queue", "operate", "-n", "lab", "-a", "open").out == ""
+    wait_for(lambda: " Open " in basalt("queue", "get", "lab").out)
+    assert "lab" in basalt("queue", "list", "-o", "name").out
+    assert basalt("queue", "delete", "-n", "lab").out == ""
+    assert basalt("queue", "get", "lab", code=5).err == "Error: lab is gone; only its history is left.\n"
+    assert basalt("queue", "get", "nobody", code=5).err == "Error: There is no Queue nobody.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "text"),
+    [
+        (("operate", "-n", "default"), 2, "action can not be null"),
+        (("operate", "-n", "default", "-a", "burn"), 6, "action burn invalid, valid actions are open, close and update"),
+        (("operate", "-a", "open"), 2, "queue name must be specified"),
+        (("operate", "-n", "default", "-a", "update"), 6, "when update queue default, weight must be specified"),
+        (("get",), 2, "name is mandatory to get the particular queue details"),
+        (("update", "default"), 2, "there is nothing to change"),
+        (("update", "default", "--capability", "cpu"), 6, "invalid argument syntax cpu, expected <resource>=<value>"),
+        (("create", "-n", "Not_One"), 6, "Not_One"),
+    ],
+)
+def test_what_a_queue_command_cannot_do_without(args, code, text):
+    assert text in basalt("queue", *args, code=code).err
+
+
+def test_flows_and_templates_have_volcanos_verbs():
+    Path("template.yaml").write_text(FLOW.format(name="verbs").split("---\n")[0])
+    Path("flow.yaml").write_text(FLOW.format(name="verbs").split("---\n")[1])
+    assert basalt("jobtemplate", "create", "-f", "template.yaml").out == "Created JobTemplate: default/verbs-step\n"
+    assert basalt("jobflow", "create", "-f", "flow.yaml").out == "Created JobFlow: default/verbs\n"
+    assert basalt("jobtemplate", "get", "-N", "verbs-step").lines[0].split() == ["Name", "Namespace"]
+    assert basalt("jobflow", "get", "-N", "verbs").lines[0].split() == ["Name", "Namespace", "Phase", "Age"]
+    assert "verbs-step" in basalt("jobtemplate", "list").out
+    assert re.search(r"^verbs +default +\w+ +\w+", basalt("jobflow", "list", "-A").out, re.MULTILINE)
+    assert yaml.safe_load(basalt("jobflow", "describe", "-N", "verbs").out)["kind"] == "JobFlow"
+    assert json.loads(basalt("jobtemplate", "describe", "verbs-step", "-o", "json").out)["kind"] == "JobTemplate"
+    assert basalt("jobflow", "describe", "-o", "toml", code=6).err == "Error: Unsupported format: toml\n"
+    wait_for(lambda: " Succeed " in basalt("jobflow", "get", "verbs").out)
+    assert basalt("jobflow", "delete", "-f", "flow.yaml").out == "Deleted JobFlow: default/verbs\n"
+    assert basalt("jobtemplate", "delete", "-N", "verbs-step").out == "Deleted JobTemplate: default/verbs-step\n"
+
+
+def test_a_flow_that_is_refused_does_not_stop_the_next():
+    Path("flows.yaml").write_text(
+        FLOW.format(name="first").replace("flow: []", "").split("---\n")[0].replace("minAvailable: 1", "minAvailable: 7")
+        + "---\n"
+        + FLOW.format(name="second").split("---\n")[0]
+    )
+    said = basalt("jobtemplate", "create", "-f", "flows.yaml", code=10)
+    assert said.lines[0].startswith("Failed to create JobTemplate: ")
+    assert "line 5" in said.lines[0]
+    assert said.lines[1] == "Created JobTemplate: default/second-step"
+    assert call("jobtemplate", "create", "-f", "flows.yaml", prog="vcctl").code == 0
+    basalt("jobtemplate", "delete", "second-step")
+
+
+def test_pods_of_jobs_of_a_job_and_of_a_queue():
+    submitted("podded", duration="10m", queue="teaching")
+    phase("podded", "Running")
+    head, *rows = basalt("pod", "list", "-j", "podded").lines
+    assert head.split() == ["Name", "Ready", "Status", "Restart", "Age"]
+    assert [row.split()[:4] for row in rows] == [[f"podded-worker-{index}", "1/1", "Running", "0"] for index in (0, 1)]
+    assert len(basalt("pod", "list", "-q", "teaching", "-o", "name").lines) >= 2
+    assert basalt("pod", "list", "-j", "podded", "-q", "prod", code=6).err == (
+        "Error: the input vcjob podded does not match the queue prod\n"
+    )
+    assert basalt("pod", "list", "-A").lines[0].split()[0] == "Namespace"
+    assert basalt("pod", "list", "-j", "nobody").out == "No resources found\n"
+    basalt("job", "delete", "podded")
+
+
+# --- top, versions, contexts ---
+
+
+def test_top_queues_nodes_and_the_map_of_gpus():
+    submitted("mapped", duration="10m", replicas=1, gpus=2)
+    phase("mapped", "Running")
+    assert re.search(r"^ {2}default +Open +\d+% +[█░]{10} +2", basalt("top", "queues").out, re.MULTILINE)
+    assert {row["name"] for row in json.loads(basalt("top", "queues", "-o", "json").out)} >= {"default", "root"}
+    nodes = basalt("top", "nodes").lines
+    assert nodes[0].split() == ["Node", "Status", "CPUs", "CPU%", "Memory", "Memory%", "GPUs", "Model", "Pods"]
+    assert any(line.split()[6:7] == ["2/8"] or line.split()[6:7] == ["2/4"] for line in nodes)
+    rows = json.loads(basalt("top", "gpus", "-o", "json").out)
+    assert sum(cell["job"] == "default/mapped" for row in rows for cell in row["gpus"]) == 2
+    drawn = basalt("top", "gpus").out
+    assert re.match(r"\d+ GPUs on \d+ machines: ", drawn)
+    assert "■■" in drawn
+    assert re.search(r"^■ +default/mapped +2 GPUs", drawn, re.MULTILINE)
+    basalt("job", "delete", "mapped")
+
+
+def test_version_names_both_sides(signed_in: Server):
+    said = basalt("version").out
+    assert said.startswith("API Version: v1alpha1\nVersion: 0.1.0\n")
+    assert f"Server: {signed_in.url} version 0.1.0 (embedded cluster), user admin\n" in said
+    assert "Server" not in basalt("version", "--client").out
+
+
+def test_contexts_are_listed_used_set_and_deleted(signed_in: Server, token: str):
+    name = signed_in.url.removeprefix("http://")
+    assert basalt("context", "list").lines[1].split()[:4] == ["*", name, signed_in.url, "admin"]
+    assert basalt("context", "set", "lab", "--server", signed_in.url, "-n", "lab").out == "Context 'lab' is set.\n"
+    assert basalt("context", "use", "lab").out == "Switched to context 'lab'.\n"
+    assert "not signed in" in basalt("job", "list", code=3).err
+    basalt("login", "--name", "lab", "--token-stdin", stdin=f"{token}\n")
+    Path("spaced.yaml").write_text(manifest("spaced"))
+    basalt("submit", "spaced.yaml")
+    assert basalt("job", "list", "--context", name, "-n", "lab", "--selector", "spaced", "-o", "name").out == "job/spaced\n"
+    assert "There is no context 'x'" in basalt("context", "use", "x", code=6).err
+    assert basalt("context", "delete", "lab").out == "Context 'lab' is deleted.\n"
+    assert "No server is known yet" in basalt("job", "list", code=6).err
+
+
+def test_sign_in_with_a_password_and_out_again(signed_in: Server):
+    wrong = basalt("login", signed_in.url, "-u", "admin", "--password-stdin", stdin="nonsense\n", code=3)
+    assert wrong.err.startswith(f"Error: Wrong name or password for {signed_in.url}.\n")
+    said = basalt("login", signed_in.url, "-u", "admin", "--password-stdin", "--name", "mine", stdin=f"{signed_in.password}\n")
+    assert said.out == f"Signed in at {signed_in.url} as admin: context 'mine'.\n"
+    kept = Path("config/basalt/config.yaml")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    token = yaml.safe_load(kept.read_text())["contexts"]["mine"]["token"]
+    assert basalt("logout").out == f"Signed out at {signed_in.url}.\n"
+    assert "token" not in yaml.safe_load(kept.read_text())["contexts"]["mine"]
+    assert "Sign in" in basalt("job", "list", code=3).err
+    assert "does not take this token" in basalt("login", signed_in.url, "--token-stdin", stdin=f"{token}\n", code=3).err
+
+
+def test_a_server_and_token_from_the_environment_or_a_kubeconfig(signed_in: Server, token: str, monkeypatch, home: Path):
+    (home / "config/basalt/config.yaml").unlink()
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": f"{signed_in.url}/kubernetes/with-token/{token}"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    Path("kubeconfig").write_text(yaml.safe_dump(config))
+    assert basalt("queue", "get", "-n", "default", "-k", "kubeconfig", "-o", "name").out == "queue/default\n"
+    monkeypatch.setenv("BASALT_SERVER", signed_in.url)
+    monkeypatch.setenv("BASALT_TOKEN", token)
+    assert basalt("queue", "get", "-n", "default", "-o", "name").out == "queue/default\n"
+    config["clusters"][0]["cluster"]["server"] = "https://10.0.0.1:6443"
+    Path("kubeconfig").write_text(yaml.safe_dump(config))
+    assert "is an API server and no Basalt" in basalt("job", "list", "-k", "kubeconfig", code=6).err
+    assert "There is no kubeconfig" in basalt("job", "list", "-k", "nowhere", code=6).err
+
+
+# --- completion ---
+
+
+def completed(*words: str, prog: str = "basalt") -> list[str]:
+    """What a bash would be offered for the last word."""
+    variable = f"_{prog.upper()}_COMPLETE"
+    script = f"from basalt.main import {prog}; {prog}()"
+    line = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**_environment(), variable: "bash_complete", "COMP_WORDS": " ".join([prog, *words]), "COMP_CWORD": str(len(words))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not line.stderr, line.stderr
+    return [entry.split(",", 1)[1] for entry in line.stdout.split()]
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)
+
+
+def test_shells_complete_commands_and_names():
+    submitted("completing")
+    assert completed("jo") == ["job", "jobflow", "jobtemplate"]
+    assert completed("explain", "compl") == ["completing"]
+    assert completed("job", "view", "-N", "compl") == ["completing"]
+    assert completed("job", "list", "-q", "tea") == ["teaching"]
+    assert completed("-n", "compl", prog="vjobs") == ["completing"]
+    assert completed("job", "list", "-s", "http://127.0.0.1:1", "-q", "") == []
+    for shell in ("bash", "zsh", "fish"):
+        assert "_BASALT_COMPLETE" in basalt("completion", shell).out
+
+
+# --- the other names of the program ---
+
+
+def said(prog: str, *args: str) -> Result:
+    return call(*args, prog=prog)
+
+
+def test_the_short_forms_swap_n_and_N(monkeypatch):
+    monkeypatch.setenv("VOLCANO_DEFAULT_IMAGE", "alpine")
+    monkeypatch.setenv("VOLCANO_DEFAULT_JOB_NAMESPACE", "short")
+    assert said("vsub", "-n", "tiny", "-c", "sleep 'a b'").out == "run job tiny successfully\n"
+    spec = json.loads(said("vjobs", "-n", "tiny", "-N", "short", "-o", "json").out)["spec"]
+    container = spec["tasks"][0]["template"]["spec"]["containers"][0]
+    assert (container["image"], container["command"]) == ("alpine", ["sleep", "a b"])
+    wait_for(lambda: " Running " in said("vjobs", "-N", "short").out)
+    assert said("vsuspend", "-n", "tiny", "-N", "short") == Result(0, "", "")
+    wait_for(lambda: " Aborted " in said("vjobs", "-N", "short").out)
+    assert said("vresume", "-n", "tiny", "-N", "short") == Result(0, "", "")
+    view = said("vjobs", "-n", "tiny", "-N", "short").lines
+    assert view[0] == "Name:       \ttiny"
+    assert "  Conditions:" not in view
+    assert said("vcancel", "-n", "tiny", "-N", "short").out == "cancel job tiny successfully\n"
+    head = said("vqueues").lines[0]
+    assert head == "Name                     Weight  State   Inqueue Pending Running Unknown "
+    assert said("vqueues", "-n", "default").lines[1].split()[:3] == ["default", "1", "Open"]
+
+
+@pytest.mark.parametrize(
+    ("prog", "args", "text"),
+    [
+        (
+            "vcctl",
+            ("job", "view"),
+            "Failed to view job: job name (specified by --name or -N) is mandatory to view a particular job\n",
+        ),
+        ("vcctl", ("job", "run"), "Failed to run job: job name cannot be left blank\n"),
+        ("vcctl", ("job", "delete", "-N", "nobody"), "Failed to delete job: There is no Job default/nobody.\n"),
+        ("vcctl", ("job", "suspend"), "Failed to suspend job: job name is mandatory to suspend a particular job\n"),
+        ("vcctl", ("queue", "operate", "-n", "default"), "Failed to operate queue: action can not be null\n"),
+        ("vcancel", (), "Failed to: job name is mandatory to cancel a particular job\n"),
+    ],
+)
+def test_under_volcanos_names_errors_are_told_as_volcano_tells_them(prog, args, text):
+    assert said(prog, *args) == Result(255, text, "")
