@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Protocol
 
 from cluster import objects
-from cluster.port import Binding
+from cluster.port import Binding, Eviction
 from scheduler.cache import SchedulerCache
 from scheduler.conf import Configuration
 from scheduler.framework import registry
@@ -25,17 +25,6 @@ from scheduler.status import Writes
 
 EVICTED_BY = "PreemptionByScheduler"
 """The reason of the condition DisruptionTarget, by Kubernetes's word for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """A pod to be evicted, and why: `reason` is one word for machines, `message` says it to people."""
-
-    namespace: str
-    name: str
-    uid: str
-    reason: str
-    message: str
 
 
 @dataclass(slots=True)

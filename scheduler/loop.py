@@ -1,8 +1,8 @@
 """The scheduler's loop: watch, take events in, run a cycle, carry it out, and again.
 
-A cycle runs soon after something changed, and at least every schedule-period while anything moves. One thread owns the
-model; binds and status writes go through two threads of their own, and what became of them is taken in before the next
-cycle. `step` does one round in the calling thread, for simulated time and tests.
+A cycle runs soon after something changed that may change what is decided; what only confirms or counts is joined, and waits
+a little. One thread owns the model; binds and status writes go through threads of their own, and what became of them is
+taken in before the next cycle. `step` does one round in the calling thread, for simulated time and tests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from math import inf
 from pathlib import Path
 from random import Random
@@ -41,8 +42,12 @@ Sink = Callable[[CycleRecord], None]
 Told = Callable[[ConfState], None]
 """Hears of the configuration in force, at first and whenever its file changes."""
 
-DEBOUNCE = 0.003
-"""Seconds of wall time in which events that belong together are awaited."""
+DEBOUNCE, LONGEST_DEBOUNCE = 0.003, 0.05
+"""Seconds of wall time in which events that belong together are awaited; more when cycles before decided nothing."""
+QUIET = 0.5
+"""Seconds of wall time after which a cycle runs for news that change no decision: binds confirmed, pods that run."""
+BINDERS = 4
+"""Cycles of which the binds are written at the same time: a large one keeps no small one waiting."""
 IDLE = 10.0
 """Seconds after which a cycle runs though nothing changed (time itself may decide, as for waiting limits)."""
 
@@ -81,7 +86,7 @@ class SchedulerLoop:
         self._cluster, self._clock, self._sink = cluster, clock, sink
         self._names, self._period = tuple(scheduler_names), period
         self._random = Random(seed)  # noqa: S311 - ties and samples, nothing secret
-        self._writer = Writer(cluster)
+        self._writer = Writer(cluster, clock.now)
         self._meter, self._post = Meter(fetch), post or Caller().post_all
         self._reports: deque[Report] = deque()
         self._wake = threading.Event()
@@ -89,7 +94,10 @@ class SchedulerLoop:
         self._last_cycle = 0.0
         self._patience, self._distress = Patience(0.05), Patience(1.0, 30.0)
         self._retry_at: float | None = None
+        self._quiet_at: float | None = None
+        self._debounce = DEBOUNCE
         self._watch: Watch | None = None
+        self._epoch = 0
         self._start_over()
 
     @property
@@ -107,7 +115,7 @@ class SchedulerLoop:
     def run(self, stop: threading.Event) -> None:
         """Schedule until `stop` is set. An error in a cycle is logged and counted, and the model is read anew."""
         with (
-            ThreadPoolExecutor(1, "binder") as binder,
+            ThreadPoolExecutor(BINDERS, "binder") as binder,
             ThreadPoolExecutor(1, "reporter") as reporter,
             ThreadPoolExecutor(1, "meter") as meter,
         ):
@@ -128,8 +136,8 @@ class SchedulerLoop:
                     self._distress.reset()
                 # Never more than half of the time in cycles: the rest of the process wants to live too.
                 stop.wait(min(monotonic() - begin, self._period))
-                self._wake.wait(max(min(self._clock.real(self._period), self._until_retry()), DEBOUNCE))
-                stop.wait(DEBOUNCE)
+                self._wake.wait(max(min(self._clock.real(self._period), self._until_due()), DEBOUNCE))
+                stop.wait(self._debounce)
                 self._wake.clear()
         self.close()
 
@@ -153,20 +161,24 @@ class SchedulerLoop:
     def _round(
         self, stop: threading.Event, binder: ThreadPoolExecutor, reporter: ThreadPoolExecutor, meter: ThreadPoolExecutor
     ) -> None:
-        news = self._take_in(stop, meter)
+        news = self._take_in(stop, meter) or (self._quiet_at is not None and monotonic() >= self._quiet_at)
         if self._watch is None or not (news or self._clock.now() >= min(self._last_cycle + IDLE, self._keeper.due_at())):
             return
+        self._quiet_at = None
         done = self._cycle()
         lost = self._awaited(done)
+        decided = done.binds or done.evictions or done.admitted
+        self._debounce = DEBOUNCE if decided else min(2 * self._debounce, LONGEST_DEBOUNCE)
+        told = partial(self._done, self._epoch)
         if done.binds or done.evictions:
             binding = binder.submit(self._writer.decide, done.binds, done.evictions, done.supplies, done.locks)
-            binding.add_done_callback(self._done)
+            binding.add_done_callback(told)
         if done.released:
-            binder.submit(self._writer.open_gates, done.released).add_done_callback(self._done)
+            binder.submit(self._writer.open_gates, done.released).add_done_callback(told)
         if lost:
-            binder.submit(self._writer.give_up, lost).add_done_callback(self._done)
+            binder.submit(self._writer.give_up, lost).add_done_callback(told)
         if done.writes.statuses or done.writes.events:
-            reporter.submit(self._writer.report, done.writes.statuses, done.writes.events).add_done_callback(self._done)
+            reporter.submit(self._writer.report, done.writes.statuses, done.writes.events).add_done_callback(told)
 
     def _awaited(self, done: Cycle) -> list[Bind]:
         """Add the binds whose claims are bound by now to those of the cycle; the binds that waited in vain."""
@@ -177,12 +189,14 @@ class SchedulerLoop:
         done.supplies |= {binding.uid: supply for binding, supply in ready}
         return lost
 
-    def _until_retry(self) -> float:
-        """Seconds until writes that failed are due again; infinity when none are."""
-        return inf if self._retry_at is None else self._retry_at - monotonic()
+    def _until_due(self) -> float:
+        """Seconds until a cycle is due by itself: for writes that failed, or for news that wait; infinity when none is."""
+        return min((at for at in (self._retry_at, self._quiet_at) if at is not None), default=inf) - monotonic()
 
-    def _done(self, future: Future[Report]) -> None:
+    def _done(self, epoch: int, future: Future[Report]) -> None:
         error = future.exception()
+        if epoch != self._epoch:
+            return  # the model that decided this is gone; the one that took its place was read from the cluster
         if error is not None:
             # Which of the writes were done is not known: only reading everything anew can tell.
             logger.error("writing the outcome of a cycle failed", exc_info=error)
@@ -210,6 +224,7 @@ class SchedulerLoop:
 
     def _start_over(self) -> None:
         self.close()
+        self._epoch += 1
         self.cache = SchedulerCache(self._names, choose_gpus)
         self.cache.post = self._post
         self._keeper = StatusKeeper(self._rest)
@@ -224,23 +239,29 @@ class SchedulerLoop:
 
     def _take_in(self, stop: threading.Event | None, meter: ThreadPoolExecutor | None) -> bool:
         """Take in outcomes, then events, then a changed configuration; whether there was anything new."""
+        news = False
+        while self._reports:
+            news = self._settle(self._reports.popleft()) or news
         if self._lost:
             if stop is not None:
                 stop.wait(self._patience.next())
             self._start_over()
-        news = self.conf.reload(self._clock.now())
+        news = self.conf.reload(self._clock.now()) or news
         self._tell_configuration()
         conf = self.conf.current
         if (source := Source.of(conf.metrics)) is not None and conf.reads_metrics():
             news = self._meter.tick(source, conf.metrics_interval(), self._clock.now(), meter) or news
             self.cache.usage = self._meter.usage
-        while self._reports:
-            news = self._settle(self._reports.popleft()) or news
         if self._retry_at is not None and monotonic() >= self._retry_at:
             self._retry_at, news = None, True
         if self._watch is None:
             return self._synchronise(stop)
-        return self.cache.apply_all(self._watch.drain()) > 0 or news
+        events = self._watch.drain()
+        if self.cache.apply_all(events):
+            return True
+        if events and self._quiet_at is None:
+            self._quiet_at = monotonic() + min(QUIET, self._clock.real(self._period))
+        return news
 
     def _synchronise(self, stop: threading.Event | None) -> bool:
         """Read everything there is, up to the mark that says so."""
@@ -259,6 +280,7 @@ class SchedulerLoop:
 
         At once when something changes, else after a pause, which grows while nothing at all can be written.
         """
+        self._lost |= report.unclear
         for uid in report.failed_binds:
             self.cache.bind_failed(uid)
         for binding, supply in report.awaiting:
@@ -277,7 +299,8 @@ class SchedulerLoop:
             self._patience.reset()
         if failed and self._retry_at is None:
             self._retry_at = monotonic() + self._patience.next()
-        return bool(report.awaiting)
+        carried_out = bool(report.done) and not report.statuses
+        return bool(report.awaiting) or (carried_out and not failed)
 
     def _group_written(self, uid: str, status: dict[str, object], done: bool) -> None:
         job = self.cache.jobs.get(uid)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
-from cluster.errors import ApiError, Conflict, NotFound
-from cluster.kinds import EVENT, POD
-from cluster.port import Binding, Cluster, Obj
-from scheduler.cycle import Eviction
+from cluster.errors import ApiError, Conflict, NotFound, Unanswered
+from cluster.kinds import POD
+from cluster.port import Binding, Cluster, Eviction, Obj, Outcome, Victim
+from cluster.port import StatusWrite as PortWrite
+from cluster.recorder import EventRecorder
 from scheduler.locker import Locker
 from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodelocks import NodeLock
@@ -19,13 +22,15 @@ from scheduler.supplier import Supplier
 
 logger = logging.getLogger(__name__)
 
+_Item = TypeVar("_Item")
+
 
 @dataclass(slots=True)
 class Report:
     """What became of some writes. `statuses` lists every status write with whether it was done.
 
     `awaiting` are binds that must wait for the claims of their pods; `done` counts the binds, evictions and statuses that
-    were written.
+    were written. `unclear`: of some binds it is not known whether they were done.
     """
 
     failed_binds: list[str] = field(default_factory=list)
@@ -33,13 +38,15 @@ class Report:
     failed_evictions: list[str] = field(default_factory=list)
     statuses: list[tuple[StatusWrite, bool]] = field(default_factory=list)
     done: int = 0
+    unclear: bool = False
 
 
 class Writer:
-    """Writes in the calling thread; a refusal of one write never stops the next."""
+    """Writes many at once, waited for in the calling thread; a refusal of one write never stops the next."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, now: Callable[[], float]) -> None:
         self._cluster = cluster
+        self._recorder = EventRecorder(cluster, now)
         self._supplier = Supplier(cluster)
         self._locker = Locker(cluster)
 
@@ -61,25 +68,25 @@ class Writer:
             if self._locked(binding, locks.get(binding.uid), report)
             and self._supplied(binding, supplies.get(binding.uid), report)
         ]
-        outcomes = self._cluster.bind_many(ready) if ready else []
+        outcomes = _each(self._cluster.bind_many, ready)
         for binding, outcome in zip(ready, outcomes, strict=True):
             if outcome.error is not None:
                 _log(f"binding {binding.namespace}/{binding.name} to {binding.node}", outcome.error)
                 report.failed_binds.append(binding.uid)
+                report.unclear |= isinstance(outcome.error, Unanswered)
                 if binding.uid in supplies:
                     self._supplier.take_back(binding, supplies[binding.uid])
                 if binding.uid in locks:
                     self._locker.give_back(locks[binding.uid])
             else:
                 report.done += 1
-        for eviction in evictions:
-            try:
-                uid, reason, message = eviction.uid, eviction.reason, eviction.message
-                self._cluster.evict(eviction.namespace, eviction.name, uid=uid, reason=reason, message=message)
-                report.done += 1
-            except ApiError as error:
-                _log(f"evicting {eviction.namespace}/{eviction.name}", error)
+        evicted = _each(self._cluster.evict_many, evictions)
+        for eviction, outcome in zip(evictions, evicted, strict=True):
+            if outcome.error is not None:
+                _log(f"evicting {eviction.namespace}/{eviction.name}", outcome.error)
                 report.failed_evictions.append(eviction.uid)
+            else:
+                report.done += 1
         return report
 
     def _locked(self, binding: Binding, lock: NodeLock | None, report: Report) -> bool:
@@ -118,37 +125,56 @@ class Writer:
 
     def open_gates(self, tasks: Sequence[TaskInfo]) -> Report:
         """Take the gate off pods that their queue lets through; who could not be reached is asked for again."""
-        for task in tasks:
-            body = {"metadata": {"uid": task.uid}, "spec": {"schedulingGates": None}}
-            try:
-                self._cluster.patch(POD, task.name, task.namespace, body)
-            except ApiError as error:
-                _log(f"opening the gate of {task.key}", error)
+        body: Obj = {"spec": {"schedulingGates": None}}
+        patches = [(Victim(task.namespace, task.name, task.uid), body) for task in tasks]
+        outcomes = _each(partial(self._cluster.patch_many, POD), patches)
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            if outcome.error is not None:
+                _log(f"opening the gate of {task.key}", outcome.error)
         return Report()
 
     def report(self, statuses: Sequence[StatusWrite], events: Sequence[Obj]) -> Report:
         """Write statuses, those of pods last since nobody waits for them, then events."""
         report = Report()
-        for write in sorted(statuses, key=lambda write: write.kind == POD):
-            report.statuses.append((write, self._status(write)))
-            report.done += report.statuses[-1][1]
-        for event in events:
-            try:
-                self._cluster.create(EVENT, event)
-            except ApiError as error:
-                _log(f"event {event['reason']} of {event['involvedObject']['name']}", error)
+        for kind in sorted({write.kind for write in statuses}, key=lambda kind: (kind == POD, str(kind))):
+            writes = self._marked([write for write in statuses if write.kind == kind], report)
+            merged = [PortWrite(w.namespace, w.name, w.status, uid=w.uid) for w in writes]
+            for write, outcome in zip(writes, _each(partial(self._cluster.patch_status_many, kind), merged), strict=True):
+                self._written(write, outcome, report)
+        if events:
+            self._recorder.record(events)
         return report
 
-    def _status(self, write: StatusWrite) -> bool:
-        try:
-            if write.annotations:
-                marks = {"metadata": {"uid": write.uid, "annotations": write.annotations}}
-                self._cluster.patch(write.kind, write.name, write.namespace, marks)
-            self._cluster.patch_status(write.kind, write.name, write.namespace, write.status, uid=write.uid)
-        except ApiError as error:
-            _log(f"status of {write.kind.kind} {write.namespace}/{write.name}", error)
-            return False
-        return True
+    def _marked(self, writes: Sequence[StatusWrite], report: Report) -> list[StatusWrite]:
+        """Set the annotations that some objects get before their status; those of which the status may be written."""
+        marking = [write for write in writes if write.annotations]
+        if not marking:
+            return list(writes)
+        patches: list[tuple[Victim, Obj]] = [
+            (Victim(w.namespace, w.name, w.uid), {"metadata": {"annotations": w.annotations}}) for w in marking
+        ]
+        failed = set()
+        outcomes = _each(partial(self._cluster.patch_many, marking[0].kind), patches)
+        for write, outcome in zip(marking, outcomes, strict=True):
+            if outcome.error is not None:
+                failed.add(id(write))
+                self._written(write, outcome, report)
+        return [write for write in writes if id(write) not in failed]
+
+    @staticmethod
+    def _written(write: StatusWrite, outcome: Outcome, report: Report) -> None:
+        if outcome.error is not None:
+            _log(f"status of {write.kind.kind} {write.namespace}/{write.name}", outcome.error)
+        report.statuses.append((write, outcome.error is None))
+        report.done += outcome.error is None
+
+
+def _each(write: Callable[[Sequence[_Item]], list[Outcome]], items: Sequence[_Item]) -> list[Outcome]:
+    """The outcome of each of many writes; a cluster that refuses them together refuses each."""
+    try:
+        return write(items) if items else []
+    except ApiError as error:
+        return [Outcome("", "", error) for _ in items]
 
 
 def _log(what: str, error: Exception) -> None:

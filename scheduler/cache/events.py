@@ -43,6 +43,7 @@ from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota, quota
 from scheduler.model.resources import Dimensions
+from scheduler.model.services import KINDS as SERVICE_KINDS
 from scheduler.placement.oversize import Oversize
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 from scheduler.topology.places import Places
@@ -84,7 +85,7 @@ class SchedulerCache:
         self._quotas: dict[str, dict[str, Quota]] = {}
         self._oversize = Oversize(self.nodes, self.dims)
         self._places: Places | None = None
-        self._appliers: dict[Kind, Callable[[Obj, bool], None]] = {
+        self._appliers: dict[Kind, Callable[[Obj, bool], bool | None]] = {
             NODE: self.pods.node,
             POD: self.pods.pod,
             POD_GROUP: self.groups.group,
@@ -129,29 +130,27 @@ class SchedulerCache:
 
     # -- events --------------------------------------------------------------------------------------------------------
 
-    def apply(self, event: WatchEvent) -> None:
-        """Take one event in. Never raises for what an object says."""
+    def apply(self, event: WatchEvent) -> bool:
+        """Take one event in; whether it may change what is decided. Never raises for what an object says."""
         if event.kind is None or event.kind not in self._appliers:
-            return
+            return False
+        matters = event.kind not in SERVICE_KINDS
         key, gone = (event.kind.kind, objects.key(event.object)), event.type == "DELETED"
         self.aside.pop(key, None)
         try:
             if not gone:
                 shapes.check(event.kind, event.object)
-            self._appliers[event.kind](event.object, gone)
+            matters = self._appliers[event.kind](event.object, gone) is not False and matters
         except Exception as error:  # noqa: BLE001 - whatever one object says, the others go on
             self._set_aside(event.kind, event.object)
             if not gone:
                 self.aside[key] = Aside(*key, shapes.reason(event.kind, event.object, error))
         self._fit()
+        return matters
 
     def apply_all(self, events: Iterable[WatchEvent]) -> int:
-        """Take events in, in order; how many there were."""
-        count = 0
-        for event in events:
-            self.apply(event)
-            count += 1
-        return count
+        """Take events in, in order; how many may change what is decided."""
+        return sum(self.apply(event) for event in events)
 
     def _set_aside(self, kind: Kind, obj: Obj) -> None:
         """Take what was known of a bad object out of the model, so that nothing rests on an outdated version of it."""
@@ -203,12 +202,14 @@ class SchedulerCache:
         if not gone:
             quotas[objects.name(obj)] = quota(obj)
 
-    def _config_map(self, obj: Obj, gone: bool) -> None:
+    def _config_map(self, obj: Obj, gone: bool) -> bool:
         """Of all ConfigMaps only those about devices matter; what they say is as static as the nodes."""
         key, about_devices = objects.key(obj), DEVICE_CONFIG in (obj.get("data") or {})
         if about_devices or key in self.device_configs:
             _keep(self.device_configs, key, obj, gone or not about_devices)
             self.nodes.static_version += 1
+            return True
+        return False
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from cluster import objects
 from cluster.port import Obj
 from scheduler.model import build, subjobs
@@ -11,6 +14,7 @@ from scheduler.model.resources import Dimensions
 from scheduler.model.roster import Roster
 
 DEFAULT_QUEUE = "default"
+_COUNTS = frozenset({"allocated", "pending", "running", "inqueue", "unknown", "completed"})
 
 
 class Groups:
@@ -32,12 +36,12 @@ class Groups:
             self.roster.take(job)
         return job
 
-    def group(self, obj: Obj, gone: bool) -> None:
-        """Take a PodGroup in."""
+    def group(self, obj: Obj, gone: bool) -> bool:
+        """Take a PodGroup in; whether more of it changed than what its status counts and says."""
         uid = objects.key(obj)
         if gone:
             self.drop_group(uid)
-            return
+            return True
         spec = build.section(obj, "spec")
         least = build.whole(spec, "minMember", 0)
         roles = {str(role): build.whole(spec["minTaskMember"], role, 0) for role in spec.get("minTaskMember") or ()}
@@ -45,6 +49,7 @@ class Groups:
         needs = build.amounts(self._dims, resources, "minResources") if resources is not None else None
         creation, phase = build.created(obj), build.section(obj, "status").get("phase") or "Pending"
         job = self.job(uid)
+        known, before = job.obj, job.phase
         parts = subjobs.read(spec, job, least)
         if job.obj and objects.uid(job.obj) != objects.uid(obj):
             job.sent = None
@@ -56,6 +61,7 @@ class Groups:
         job.phase = phase if job.sent is None else str(job.sent.get("phase"))
         job.priority = self._priority(spec.get("priorityClassName") or "")
         job.touch()
+        return _asks_otherwise(known, obj) or job.phase != before
 
     def drop_group(self, uid: str) -> None:
         """Forget a PodGroup; its pods, if any are left, only use their nodes then."""
@@ -71,13 +77,15 @@ class Groups:
         if not job.tasks and not job.obj:
             self.jobs.pop(job.uid, None)
 
-    def queue(self, obj: Obj, gone: bool) -> None:
-        """Take a Queue in."""
+    def queue(self, obj: Obj, gone: bool) -> bool:
+        """Take a Queue in; whether more of it changed than what its status counts."""
         if gone:
             self.drop_queue(objects.name(obj))
-        else:
-            found = self.queues[objects.name(obj)] = build.queue(obj, self._dims)
-            self.roster.queue_came(found)
+            return True
+        known = self.queues.get(objects.name(obj))
+        found = self.queues[objects.name(obj)] = build.queue(obj, self._dims)
+        self.roster.queue_came(found)
+        return known is None or _asks_otherwise(known.obj, obj) or _rules(known.obj) != _rules(obj)
 
     def drop_queue(self, name: str) -> None:
         """Forget a queue; its jobs take part in no session until it is back."""
@@ -101,3 +109,15 @@ class Groups:
             defaults = [obj for obj in self._priorities.values() if obj.get("globalDefault")]
             found = min(defaults, key=objects.name, default=None)
         return build.whole(found, "value", 0) if found is not None else 0
+
+
+def _asks_otherwise(known: Mapping[str, Any], obj: Obj) -> bool:
+    """Whether two versions of an object differ in more than their status."""
+    ours, theirs = known.get("metadata") or {}, obj["metadata"]
+    parts = ("uid", "labels", "annotations", "deletionTimestamp")
+    return known.get("spec") != obj.get("spec") or any(ours.get(part) != theirs.get(part) for part in parts)
+
+
+def _rules(queue: Mapping[str, Any]) -> Obj:
+    """A queue's status without what it counts."""
+    return {key: value for key, value in (queue.get("status") or {}).items() if key not in _COUNTS}

@@ -31,16 +31,16 @@ class Pods:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def node(self, obj: Obj, gone: bool) -> None:
-        """Take a Node in."""
+    def node(self, obj: Obj, gone: bool) -> bool:
+        """Take a Node in; whether it is another one to a session."""
         name = objects.name(obj)
         if gone:
             self.drop_node(name)
-            return
+            return True
         static = build.node_static(obj)
         if self._statics.get(name) == static:
             self.nodes.objects[self.nodes.index[name]] = obj
-            return
+            return False
         allocatable = build.node_allocatable(self._dims, obj)
         gpus, unhealthy = build.node_gpus(obj)
         self._fit()
@@ -48,6 +48,7 @@ class Pods:
         self._statics[name] = static
         for task in self._homeless.pop(name, {}).values():
             self.nodes.place([task], [row])
+        return True
 
     def drop_node(self, name: str) -> None:
         """Forget a node; its pods wait for it to come back, those on their way to it are pending again."""
@@ -62,17 +63,17 @@ class Pods:
 
     # -- pods ----------------------------------------------------------------------------------------------------------
 
-    def pod(self, obj: Obj, gone: bool) -> None:
-        """Take a Pod in."""
+    def pod(self, obj: Obj, gone: bool) -> bool:
+        """Take a Pod in; whether that changes who waits or what is free."""
         uid, spec = obj["metadata"]["uid"], build.section(obj, "spec")
         known = self.tasks.get(uid)
         ours = (spec.get("schedulerName") or "") in self._scheduler_names
         node = spec.get("nodeName") or ""
         if gone or not (ours or node):
             self.drop_pod(uid)
-            return
+            return known is not None
         if known is not None and self._refresh(known, obj, node):
-            return
+            return False
         cls = known.cls if known is not None and build.same_shape(known.pod["spec"], spec) else self.classes.of(obj)
         task = build.task(obj, cls)
         self.classes.hold(cls)
@@ -87,6 +88,7 @@ class Pods:
         self.drop_pod(uid)
         self._fit()
         self._add_pod(task, row, node)
+        return True
 
     def _refresh(self, task: TaskInfo, obj: Obj, node: str) -> bool:
         """Take a change in that leaves a task where it is: its own bind confirmed, running, or only a new condition."""

@@ -18,7 +18,6 @@ from cluster.kinds import EVENT, NODE, POD, POD_GROUP, QUEUE
 from cluster.port import Outcome
 from scheduler.framework.explain import Code
 from scheduler.loop import SchedulerLoop
-from scheduler.writer import Writer
 from tests.scheduler.world import gang, node, pod, queue
 
 
@@ -113,8 +112,9 @@ def test_a_bind_that_fails_gives_the_room_back_and_is_tried_again(clock, monkeyp
 def test_a_status_write_that_fails_is_said_again(clock, monkeypatch):
     cluster = cluster_with(node("n0"), gang("a", 1, cpu=1))
     loop = SchedulerLoop(cluster, None, clock)
+    refused = lambda kind, writes: [Outcome(w.namespace, w.name, Unavailable("busy")) for w in writes]  # noqa: E731
     with monkeypatch.context() as patched:
-        patched.setattr(Writer, "_status", lambda self, write: False)
+        patched.setattr(cluster, "patch_status_many", refused)
         loop.step()
     assert group_of(cluster, "a")["status"]["phase"] == "Pending"
     loop.step()
