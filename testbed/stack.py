@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from websockets.sync.client import ClientConnection, connect
 
 from testbed.server import ApiServer, free_port
 
@@ -109,6 +110,11 @@ class Stack:
     def rest(self, method: str, path: str, **what: Any) -> requests.Response:
         """One request to REST."""
         return self._session.request(method, self.url("web", f"/api/v1/{path}"), timeout=10, **what)
+
+    def page(self) -> ClientConnection:
+        """A live channel, as a page has one."""
+        address = self.url("web", "/ws/live/").replace("http", "ws", 1)
+        return connect(address, additional_headers={"Authorization": str(self._session.headers["Authorization"])})
 
     def log(self, name: str) -> str:
         """What a process logged until now."""

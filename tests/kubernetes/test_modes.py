@@ -6,6 +6,7 @@ Volcano itself is played by the tests: they write what it writes.
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 import time
@@ -84,7 +85,7 @@ def volcano(api_server: ApiServer, backend: KubernetesCluster, tmp_path_factory:
 
 
 @pytest.fixture(scope="module")
-def portal(stack: Stack, api_server: ApiServer, volcano: Volcano, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def portal(api_server: ApiServer, volcano: Volcano, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The portal and its mirror, nothing else of Basalt."""
     volcano.queue("root", {"cpu": "2", "memory": "2Gi", "pods": "2"}, running=1)
     volcano.queue("default", {"cpu": "2", "memory": "2Gi", "pods": "2"}, running=1)
@@ -169,6 +170,22 @@ def test_queues_are_shown_as_volcano_writes_them(portal: Stack, backend: Kuberne
     assert shown()["share"] == 0.5
     time.sleep(1.5)
     assert backend.get(QUEUE, "default")["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]
+
+
+def test_an_open_page_hears_what_another_process_saw(portal: Stack, backend: KubernetesCluster, volcano: Volcano) -> None:
+    with portal.page() as page:
+        page.send(json.dumps({"op": "subscribe", "topic": "jobs", "uids": []}))
+        first = json.loads(page.recv(timeout=10))
+        assert (first["topic"], first["type"]) == ("jobs", "snapshot")
+        body = {"metadata": {"name": "heard", "namespace": "default"}, "spec": {"tasks": [TASK]}}
+        uid = backend.create(JOB, body)["metadata"]["uid"]  # by kubectl, say: this process learns of it from the mirror
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            told = json.loads(page.recv(timeout=10))
+            if uid in [row["uid"] for row in told.get("changed", ())]:
+                break
+        else:
+            pytest.fail("the page was not told")
 
 
 @pytest.fixture(scope="module")
