@@ -34,6 +34,7 @@ from jobs.logs.api import urlpatterns as logs_urls
 from portal.about import About
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
+from portal.simulations.api import urlpatterns as simulation_urls
 from portal.unblock.api import urlpatterns as unblock_urls
 from queues.api import urlpatterns as queues_urls
 
@@ -160,6 +161,7 @@ v1 = [
     *ledger_urls,
     *cluster_urls,
     *unblock_urls,
+    *simulation_urls,
     *queues_urls,
     *jobs_urls,
     *bulk_urls,

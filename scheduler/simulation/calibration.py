@@ -79,7 +79,7 @@ def calibrate(
         while ended < len(simulation.jobs.finished):
             outcome = simulation.jobs.finished[ended]
             ended += 1
-            past.times.add(likeness(by_name[outcome.name], outcome.size), outcome.duration)
+            past.times.add(likeness(by_name[outcome.name]), outcome.duration)
         while seen < simulation.arrived:
             past.arrivals.append(workload.jobs[seen])
             fresh.append(seen)

@@ -72,9 +72,9 @@ def ratio(waited: float, raw: float) -> float:
     return (waited + 30.0) / (raw + 30.0)
 
 
-def likeness(job: Job, size: float) -> Likeness:
+def likeness(job: Job) -> Likeness:
     """What a job has in common with others."""
-    return Likeness(job.owner, job.queue, job.kind or prefix_of(job.name), size)
+    return Likeness(job.owner, job.queue, job.kind or prefix_of(job.name), job.gpus)
 
 
 def estimate(
@@ -138,7 +138,7 @@ def _future(
     workload.jobs = [*jobs, *new]  # those that arrived keep their places
     durations = {}
     for index, run in now.jobs.runs.items():
-        like = likeness(run.job, run.outcome.size)
+        like = likeness(run.job)
         done = run.done + run.rate * (now.now - run.since)
         drawn, name = past.times.draw(like, done, chance)
         durations[index] = max(drawn, done + 1.0)
@@ -174,8 +174,7 @@ def _arrivals(past: Past, now: float, span: float, chance: Random, first: int) -
         for number, job in enumerate(known):
             at = job.arrival - begin - offset + turn * length
             if 0 <= at <= span:
-                size = job.gpus or 0.0
-                drawn, _ = past.times.draw(likeness(job, size), 0.0, chance)
+                drawn, _ = past.times.draw(likeness(job), 0.0, chance)
                 name = f"next-{first + len(found):06}-{turn}-{number}"
                 found.append(replace(job, name=name, arrival=now + at, duration=drawn, group={}, made=(), ran=0.0))
     found.sort(key=lambda job: job.arrival)

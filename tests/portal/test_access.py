@@ -28,6 +28,7 @@ TABLE = {
     RANKS: """healthz readyz favicon login logout theme set_language api:nothing""",
     ("user", "owner", "staff"): """
         simulations:list simulations:new simulations:detail simulations:file
+        GET:api:job-start-estimate GET:api:job-start-estimate-by-uid
         overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
