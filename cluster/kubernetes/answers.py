@@ -30,6 +30,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     429: TooManyRequests, 502: Unanswered, 503: Unavailable, 504: Unanswered,
 }  # fmt: skip
 _STORE_TIMEOUT = "etcdserver: request timed out"
+_WEBHOOK_AWAY = "failed calling webhook"
+"""In the message of a 500: somebody who has to be asked did not answer, and nothing was written."""
 
 
 def taken(status: int, content: bytes) -> Obj:
@@ -54,6 +56,8 @@ def refusal(code: int, content: bytes) -> ApiError:
     error = _BY_REASON.get(str(said.get("reason"))) or _BY_STATUS.get(code) or ApiError
     if error is ApiError and _STORE_TIMEOUT in str(said.get("message")):
         error = Unanswered
+    if error is ApiError and _WEBHOOK_AWAY in str(said.get("message")):
+        error = Unavailable
     causes = (said.get("details") or {}).get("causes") or ()
     fields = [FieldError(from_field_path(str(c.get("field") or "")), str(c.get("message") or "")) for c in causes]
     return error(str(said.get("message") or f"the cluster answered {code}"), fields)

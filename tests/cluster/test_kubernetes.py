@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,9 +15,10 @@ import uvicorn
 from cluster.admission import Admission
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import Forbidden, NotFound, Unavailable
+from cluster.errors import ApiError, Forbidden, NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, JOB, NODE, SECRET, Kind
 from cluster.kubernetes import KubernetesCluster, connect
+from cluster.kubernetes.answers import refusal
 from cluster.kubernetes.watch import KubernetesWatch
 from tests.cluster.port_suite import NS, PortSuite, collect, config, shown, synced
 
@@ -148,3 +150,10 @@ def test_a_stream_that_breaks_goes_on_where_it_was(served: Served, port: Kuberne
     events = collect(watch, lambda seen: len(seen) == 5, 20)
     assert shown(events) == [("ADDED", f"c-{number}") for number in range(5)]
     watch.close()
+
+
+def test_a_webhook_that_does_not_answer_refuses_nothing():
+    message = 'Internal error occurred: failed calling webhook "podgroups.validate.basalt.dev": connection refused'
+    body = {"kind": "Status", "reason": "InternalError", "message": message}
+    assert type(refusal(500, json.dumps(body).encode())) is Unavailable
+    assert type(refusal(500, json.dumps({**body, "message": "else"}).encode())) is ApiError
