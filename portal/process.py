@@ -77,7 +77,7 @@ class PartCommand(BaseCommand):
         try:
             election = None
             if not options["no_leader_election"]:
-                asking = services.connection(answer_seconds=LEASE_ANSWER_SECONDS)
+                asking = services.connection(answer_seconds=LEASE_ANSWER_SECONDS, part=self.part)
                 election = Election(asking, options["lease"], services.namespace())
             work = self._work(options, election)
         except (ApiError, ImproperlyConfigured) as error:
@@ -99,7 +99,7 @@ class PartCommand(BaseCommand):
             log.info("stopped", part=self.part, clean=not main.is_alive())
 
     def _work(self, options: dict[str, Any], election: Election | None) -> Callable[[threading.Event], None]:
-        client = services.connection()
+        client = services.connection(part=self.part)
         client.on_answer(metrics.heard)
         if election is not None:
             client.guard(election.check)

@@ -25,8 +25,11 @@ def redis() -> Redis:
     return Redis.from_url(settings.REDIS_URL, socket_timeout=30, socket_connect_timeout=5, health_check_interval=30)
 
 
-def connection(*, answer_seconds: float = 0.0) -> KubernetesCluster:
-    """A client for the cluster's API server, at BASALT_CLUSTER_URL, or where the kubeconfig says. Raises Unavailable."""
+def connection(*, answer_seconds: float = 0.0, part: str = "portal") -> KubernetesCluster:
+    """A client for the cluster's API server, at BASALT_CLUSTER_URL, or where the kubeconfig says. Raises Unavailable.
+
+    `part` is whose writes they are: the server keeps `basalt-PART` as the manager of the fields.
+    """
     return connect(
         settings.BASALT_CLUSTER_URL,
         settings.BASALT_CLUSTER_TOKEN,
@@ -34,13 +37,15 @@ def connection(*, answer_seconds: float = 0.0) -> KubernetesCluster:
         at_once=settings.BASALT_CLUSTER_AT_ONCE,
         answer_seconds=answer_seconds,
         rate=settings.BASALT_CLUSTER_RATE,
+        manager=f"basalt-{part}",
+        eviction_fallback=settings.BASALT_EVICTION_FALLBACK,
     )
 
 
 @cache
 def cluster() -> Admitted:
     """The cluster for controllers: objects mean what admission would have made of them. Raises Unavailable."""
-    client = connection()
+    client = connection(part="controller")
     client.on_answer(metrics.heard)
     return Admitted(client, admission)
 

@@ -26,7 +26,8 @@ BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
 BASALT_CLUSTER_TOKEN    a bearer token for that, such as one of `manage.py token`
 BASALT_CLUSTER_CA       a file of certificates by which that API server is known (default: the system's)
-BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API server (default: 16)
+BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API server (default: 32)
+BASALT_EVICTION_FALLBACK  delete: a pod whose eviction a disruption budget refuses is deleted (default: none, it stays)
 BASALT_CLUSTER_RATE     most writes a second that a process makes there (default: 0, as fast as answers come)
 BASALT_NAMESPACE        namespace of the Leases by which processes elect their leader (default: the pod's own, else default)
 """
@@ -380,8 +381,11 @@ BASALT_WORKER_LISTEN = os.environ.get("BASALT_WORKER_LISTEN", "")
 BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")
-BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 16)
+BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 32)
 BASALT_CLUSTER_RATE = _whole("BASALT_CLUSTER_RATE", 0, least=0)
+BASALT_EVICTION_FALLBACK = os.environ.get("BASALT_EVICTION_FALLBACK", "none")
+if BASALT_EVICTION_FALLBACK not in ("none", "delete"):
+    raise SystemExit(f"BASALT_EVICTION_FALLBACK is none or delete, not {BASALT_EVICTION_FALLBACK!r}.")
 BASALT_CLUSTER = os.environ.get("BASALT_CLUSTER", "embedded")
 if BASALT_CLUSTER not in ("embedded", "kubernetes"):
     raise SystemExit(f"BASALT_CLUSTER is embedded or kubernetes, not {BASALT_CLUSTER!r}.")
