@@ -18,10 +18,14 @@ HELD = "basalt.dev/held"
 VOLUMES = "volumes"
 """In the place of a plugin: a claim that the job's volumes name."""
 
-TAKEN, FAILED, CLAIM_MISSING = "plugin.taken", "plugin.failed", "claim.missing"
-CODES = (TAKEN, FAILED, CLAIM_MISSING, SAID)
-"""An object of the plugin's name is somebody else's; the plugin failed otherwise; there is no claim of that name. And what
-another scheduler says of its jobs."""
+QUOTA = "quota"
+"""In the place of a plugin: the ResourceQuota of the namespace that refuses the job's pods."""
+
+TAKEN, FAILED, CLAIM_MISSING, QUOTA_USED = "plugin.taken", "plugin.failed", "claim.missing", "quota.used"
+CODES = (TAKEN, FAILED, CLAIM_MISSING, QUOTA_USED, SAID)
+"""An object of the plugin's name is somebody else's; the plugin failed otherwise; there is no claim of that name; the quota of
+its namespace is used up. And what another scheduler says of its jobs."""
+_BY_PLACE = {VOLUMES: CLAIM_MISSING, QUOTA: QUOTA_USED}
 
 
 def said(plugin: str, kind: str = "", name: str = "") -> str:
@@ -36,13 +40,13 @@ def verdict(job: Obj | None) -> dict[str, Any] | None:
     if not note or (status.get("state") or {}).get("phase", "Pending") != "Pending":
         return None
     plugin, kind, name = [*note.split("/"), "", ""][:3]
-    code = CLAIM_MISSING if plugin == VOLUMES else TAKEN if kind else FAILED
+    code = _BY_PLACE.get(plugin) or (TAKEN if kind else FAILED)
     return {"stage": str(Stage.DEPENDENCY), "code": code, "plugin": plugin, "kind": kind, "object": name}
 
 
 def is_held(verdict: Mapping[str, Any] | None) -> bool:
     """Whether a verdict is the controller's, or another scheduler's: ours knows nothing of it."""
-    return bool(verdict) and verdict.get("code") in CODES  # type: ignore[union-attr]
+    return verdict is not None and verdict.get("code") in CODES
 
 
 def _so(verdict: Mapping[str, Any]) -> str:
@@ -59,13 +63,18 @@ SHORT: dict[str, Form] = {
     TAKEN: lambda v: _("%(kind)s %(object)s belongs to somebody else"),
     FAILED: lambda v: _("Plugin %(plugin)s cannot prepare the job"),
     CLAIM_MISSING: lambda v: _("Volume claim %(object)s does not exist"),
+    QUOTA_USED: lambda v: _("ResourceQuota %(object)s of the namespace is used up"),
 }
 LONG: dict[str, Form] = {
     TAKEN: _so,
     FAILED: lambda v: _("Plugin %(plugin)s cannot prepare the job; it is tried again, and its events say why."),
+    QUOTA_USED: lambda v: _(
+        "ResourceQuota %(object)s of the namespace refuses the job's pods; they are tried again, ever later."
+    ),
 }
 ADVICE: dict[str, Form] = {
     TAKEN: lambda v: _("Submit the job under another name, or remove %(kind)s %(object)s: it is left alone, and the job waits."),
     FAILED: lambda v: _("Look at the job's events: the last PluginError says what went wrong."),
     CLAIM_MISSING: lambda v: _("Make the claim, or submit the job with another."),
+    QUOTA_USED: lambda v: _("Wait for other pods of the namespace to end, ask for less, or have the quota raised."),
 }

@@ -11,6 +11,7 @@ from cluster.clock import Clock
 from cluster.informer import Change, Informer
 from cluster.port import Cluster
 from cluster.rests import Rests
+from jobs.controller.restraint import Restraint
 
 A_PASS = 500
 """Pods made or deleted in one pass: what happens meanwhile, a Command, a deletion, a pod that ends, is seen by the next."""
@@ -47,7 +48,8 @@ class Refusals:
 class Context:
     """What every controller works with: the cluster to write to, the local copy to read from, and the time.
 
-    `rests` are the pauses before a status is written of which only counts changed.
+    `rests` are the pauses before a status is written of which only counts changed, `restraint` those after creations that
+    were refused.
     """
 
     cluster: Cluster
@@ -55,6 +57,7 @@ class Context:
     clock: Clock
     refusals: Refusals = field(default_factory=Refusals)
     rests: Rests = field(default_factory=Rests)
+    restraint: Restraint = field(default_factory=Restraint)
 
 
 class Controller(Protocol):

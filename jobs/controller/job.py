@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from cluster import objects
-from cluster.errors import Conflict, NotFound, TooManyRequests, Unavailable
+from cluster.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unavailable
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import COMMAND, JOB, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.port import Obj
@@ -21,6 +21,7 @@ from jobs.controller.deciding import decide
 from jobs.controller.events import EventRecorder
 from jobs.controller.kill import kill
 from jobs.controller.passes import Pass
+from jobs.controller.restraint import is_ending
 from jobs.controller.status import job_phase, last_transition
 from jobs.controller.sync import sync
 from jobs.lifecycle import STOPPED, Action, Effect, effect
@@ -87,6 +88,17 @@ class JobController:
             return None
         if objects.is_deleting(job):
             return None
+        ending, now = f"{key}/ending", self._context.clock.now()
+        if left := self._context.restraint.left(ending, now):
+            return left
+        try:
+            return self._pass(key, job)
+        except Forbidden as error:
+            if not is_ending(error):
+                raise
+            return self._context.restraint.refused(ending, now)  # with its namespace the job goes too
+
+    def _pass(self, key: str, job: Obj) -> float | None:
         this = Pass(self._context, self._events, job, self._pods(job))
         if (begun := this.resume()) is not None:
             return SOON if kill(this, begun) else 0.0
@@ -131,6 +143,8 @@ class JobController:
             self._vanished.pop(key, None)
         self._context.refusals.clear(key)
         self._context.rests.written(key)
+        for held in (key, f"{key}/ending"):
+            self._context.restraint.clear(held)
         namespace, _, name = key.partition("/")
         for command in self._context.informer.by(COMMAND, "job", key):
             try:

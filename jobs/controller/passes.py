@@ -14,11 +14,16 @@ from jobs import keys
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.memory import Memory
+from jobs.controller.restraint import is_ending, quota_of
 from jobs.controller.status import COUNTS, difference
+from jobs.held import HELD
 from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import Action
 from jobs.policies import Event, Happening
 from jobs.roles import is_marked
+
+TAKEN_SECONDS = 5.0
+"""How often a name is tried that somebody else's pod has."""
 
 
 @dataclass(slots=True)
@@ -37,7 +42,7 @@ class Pass:
     notes: dict[str, str | None] = field(default_factory=dict)
     """What is to be written into `controlledResources` with the status; None takes an entry away."""
     rest: float | None = None
-    """In how many seconds counts that were not written now are to be."""
+    """In how many seconds to come back to what could not be done now."""
 
     def __post_init__(self) -> None:
         self.memory = Memory.of(self.job)
@@ -91,13 +96,18 @@ class Pass:
         return Happening(Event.OUT_OF_SYNC, role=role, pod=pod, partition=partition)
 
     @property
+    def held(self) -> str | None:
+        """What the status says keeps the job from going on."""
+        return self._resources.get(HELD)
+
+    @property
     def _resources(self) -> dict[str, str]:
         return (self.job.get("status") or {}).get("controlledResources") or {}
 
     def _patch_status(self, status: dict[str, Any]) -> None:
         patch, rests, key = difference(self.job.get("status") or {}, status), self.context.rests, objects.key(self.job)
         if patch.keys() <= COUNTS and patch and (rest := rests.left(key, self.context.clock.now())):
-            self.rest = rest
+            self.look_again(rest)
             return
         rests.written(key)
         if not patch:
@@ -113,6 +123,10 @@ class Pass:
         )
         self.context.informer.observe(JOB, written)
         self.job = written
+
+    def look_again(self, seconds: float) -> None:
+        """Have the job looked at in so many seconds, or earlier."""
+        self.rest = seconds if self.rest is None else min(self.rest, seconds)
 
     def is_there(self, pod: str) -> bool:
         """Ask the cluster itself whether the job has a pod of this name."""
@@ -136,15 +150,28 @@ class Pass:
 
     def create_pods(self, pods: list[Obj]) -> tuple[list[Obj], list[tuple[Obj, Exception]]]:
         """Create pods; those that were made, and those that were refused and why. A name that is taken is passed over: its
-        holder's going brings the job here again."""
-        made, refused = [], []
-        for pod, outcome in zip(pods, self.context.cluster.create_many(POD, pods, field_manager=FIELD_MANAGER), strict=True):
-            if outcome.object is not None:
-                self.context.informer.observe(POD, outcome.object)
-                made.append(outcome.object)
-            elif outcome.error is not None and not isinstance(outcome.error, AlreadyExists):
-                refused.append((pod, outcome.error))
+        holder's going brings the job here again. After a quota has refused some, the rest is not tried."""
+        made: list[Obj] = []
+        refused: list[tuple[Obj, Exception]] = []
+        size = 1 if self.context.restraint.holds(objects.key(self.job)) else len(pods)
+        while pods and not any(quota_of(error) for _, error in refused):
+            now, pods, size = pods[:size], pods[size:], size * 2
+            for pod, outcome in zip(now, self.context.cluster.create_many(POD, now, field_manager=FIELD_MANAGER), strict=True):
+                if outcome.object is not None:
+                    self.context.informer.observe(POD, outcome.object)
+                    made.append(outcome.object)
+                elif isinstance(outcome.error, AlreadyExists):
+                    self._tell_taken(pod)
+                elif outcome.error is not None:
+                    refused.append((pod, outcome.error))
         return made, refused
+
+    def _tell_taken(self, pod: Obj) -> None:
+        """Say it when somebody else's pod has the name of one of the job's, and look again later: its going tells nobody."""
+        found = self.context.informer.get(POD, objects.key(pod))
+        if found is not None and (keys.owning_job(found) or {}).get("uid") != objects.uid(self.job):
+            self.events.warning(self.job, "FailedCreate", f"pod {objects.name(pod)} is there already, and is somebody else's")
+            self.look_again(TAKEN_SECONDS)
 
     def delete_pods(self, pods: list[Obj]) -> list[tuple[Obj, Exception]]:
         """Delete pods, marked first, so that their going is not taken for an eviction; those that were refused and why.
@@ -174,12 +201,16 @@ class Pass:
 
     def tell(self, reason: str, refused: list[tuple[Obj, Exception]]) -> None:
         """An event about what was refused, if anything was; and then the first refusal is raised, so that it is tried again."""
-        if not refused:
-            return
+        if refused:
+            if not is_ending(refused[0][1]):
+                self.say(reason, refused)
+            raise refused[0][1]
+
+    def say(self, reason: str, refused: list[tuple[Obj, Exception]]) -> None:
+        """An event about what was refused."""
         pod, error = refused[0]
         others = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
         self.events.warning(self.job, reason, f"pod {objects.name(pod)}{others}: {error}")
-        raise error
 
     def delete_group(self) -> None:
         """Delete the PodGroup, so that the gang must be admitted again."""

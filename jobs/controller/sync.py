@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from cluster import objects
 from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, TooManyRequests, Unavailable
-from cluster.kinds import CLAIM, JOB, POD_GROUP, QUEUE
+from cluster.kinds import CLAIM, JOB, POD_GROUP, QUEUE, RESOURCE_QUOTA
 from cluster.port import Obj
 from jobs import keys
 from jobs.controller import plugins as hooks
 from jobs.controller import status as statuses
 from jobs.controller.base import A_PASS, SOON
 from jobs.controller.passes import Pass
+from jobs.controller.restraint import is_ending, quota_of
 from jobs.groups import KEPT_UP, build_group, kept_up
-from jobs.held import HELD, VOLUMES, said
+from jobs.held import HELD, QUOTA, VOLUMES, said
 from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import FINAL, Phase, advance
 from jobs.plugins import Plugin, plugins_of
@@ -110,6 +111,8 @@ def _keep_group(this: Pass, free: list[Obj]) -> Obj:
     except (Conflict, Unavailable, TooManyRequests):
         raise
     except ApiError as error:
+        if is_ending(error):
+            raise
         this.events.warning(this.job, "PodGroupError", f"the PodGroup could not be kept: {error.message}")
         raise
 
@@ -166,12 +169,45 @@ def _make_and_unmake(this: Pass, table: PodTable, free: set[str], plugins: list[
                 going.append(pod)
         going.extend(pod for pod in there.values() if not objects.is_deleting(pod))
     going = going[:A_PASS]
-    made, refused = this.create_pods([_built(this, task, index, plugins) for task, index in missing])
-    this.tell("FailedCreate", refused)
+    made, refused = this.create_pods([_built(this, task, index, plugins) for task, index in _allowed(this, missing)])
+    _hold_back(this, made, refused)
     if going:
         this.remember(this.memory.without(going))
         this.tell("FailedDelete", this.delete_pods(going))
     return made, going
+
+
+def _allowed(this: Pass, missing: list[tuple[Obj, int]]) -> list[tuple[Obj, int]]:
+    """What may be tried now: nothing while it is waited for a quota."""
+    key, now = objects.key(this.job), this.context.clock.now()
+    if not missing:
+        _let_go(this)
+    elif left := this.context.restraint.left(key, now):
+        this.notes[HELD] = this.held
+        this.look_again(left)
+        return []
+    return missing
+
+
+def _hold_back(this: Pass, made: list[Obj], refused: list[tuple[Obj, Exception]]) -> None:
+    """Tell what was refused. A quota is waited for, ever longer; anything else is raised, so that it is tried again."""
+    restraint, key = this.context.restraint, objects.key(this.job)
+    quota = next((found for _, error in refused if (found := quota_of(error))), "")
+    if made:  # the quota gives way: what it refuses from now on is a new refusal
+        _let_go(this)
+    if not quota:
+        this.tell("FailedCreate", refused)
+        return
+    this.say("FailedCreate", refused)
+    this.notes[HELD] = said(QUOTA, RESOURCE_QUOTA.kind, quota)
+    this.look_again(restraint.refused(key, this.context.clock.now()))
+
+
+def _let_go(this: Pass) -> None:
+    """No quota holds the job any more."""
+    this.context.restraint.clear(objects.key(this.job))
+    if (this.held or "").startswith(f"{QUOTA}/"):
+        this.notes[HELD] = None
 
 
 def _built(this: Pass, task: Obj, index: int, plugins: list[Plugin]) -> Obj:
