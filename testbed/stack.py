@@ -109,7 +109,7 @@ class Stack:
 
     def rest(self, method: str, path: str, **what: Any) -> requests.Response:
         """One request to REST."""
-        return self._session.request(method, self.url("web", f"/api/v1/{path}"), timeout=10, **what)
+        return self._session.request(method, self.url("web", f"/api/v1/{path}"), **{"timeout": 10, **what})
 
     def page(self) -> ClientConnection:
         """A live channel, as a page has one."""
