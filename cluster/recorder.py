@@ -157,7 +157,8 @@ class EventRecorder:
                 log.debug("event %s about %s: %s", each.event["reason"], each.event["involvedObject"]["name"], outcome.error)
                 each.uid, each.count, each.event = "", 0, {}
             elif outcome.object is not None:
-                each.uid, each.event = objects.uid(outcome.object), outcome.object
+                named = {"name": objects.name(outcome.object), "namespace": objects.namespace(outcome.object)}
+                each.uid, each.event = objects.uid(outcome.object), {**each.event, "metadata": named}
         return outcomes
 
 
