@@ -24,6 +24,8 @@ BUDGET = 1.0
 """Seconds of computing that the search for ways may take; what was found until then is proved."""
 FRESH = 5.0
 """Wall seconds for which an answer is handed out as it is."""
+STALE = 60.0
+"""Wall seconds for which an answer is handed out, with its age, while the next one is worked out."""
 KEPT = 500
 """Answers that are kept."""
 REST = 600.0
@@ -99,6 +101,8 @@ class Desk:
                 self._queue[key] = None
                 self._start()
                 self._changed.notify_all()
+            if known is not None and known.state != "working" and known.age < STALE:
+                return known  # with its age; the next one is being worked out
             while (left := end - time.monotonic()) > 0:
                 answer = self._answers.get(key)
                 if answer is not None and answer is not known and answer.state != "working":

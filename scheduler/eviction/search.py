@@ -266,7 +266,10 @@ class Search:
     def spared(self, task: TaskInfo) -> Counter[str]:
         """Of the pods on the rows where an eviction could help the task, how many each rule spares as things are."""
         ssn, terms, counts = self._ssn, self._terms, Counter[str]()
+        hosts = None if terms.hosts is None else set(terms.hosts(task))
         for row in self._rows(task):
+            if hosts is not None and row not in hosts:
+                continue
             candidates = []
             for other in ssn.nodes.tasks[row].values():
                 why = terms.exempt(task, other)
