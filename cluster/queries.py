@@ -168,6 +168,7 @@ class NodeFilter:
     model: str = ""
     rack: str = ""
     sort: str = "name"
+    names: tuple[str, ...] | None = None
 
 
 NODE_STATES: dict[str, Q] = {
@@ -193,6 +194,8 @@ def find(user: Any, wanted: NodeFilter) -> QuerySet[Node]:
     rows = nodes(user)
     if wanted.text:
         rows = rows.filter(name__icontains=wanted.text)
+    if wanted.names is not None:
+        rows = rows.filter(name__in=wanted.names)
     if wanted.state in NODE_STATES:
         rows = rows.filter(NODE_STATES[wanted.state])
     if wanted.model:

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from cluster import machines, queries
+from cluster import machines, queries, rejections
 from cluster.access import policy
 from cluster.errors import ApiError
 from cluster.models import Node
@@ -63,7 +63,9 @@ def gpus(request: HttpRequest) -> HttpResponse:
 def node_list(request: HttpRequest) -> HttpResponse:
     """Nodes, filtered, sorted and paged."""
     _may_view(request)
+    refusing = rejections.refusing(request.user, request.GET.get("job", ""), request.GET.get("cause", ""))
     wanted = queries.NodeFilter(
+        names=refusing.nodes if refusing is not None else None,
         text=request.GET.get("q", "").strip()[:253],
         state=request.GET.get("state", ""),
         model=request.GET.get("model", ""),
@@ -92,6 +94,7 @@ def node_list(request: HttpRequest) -> HttpResponse:
         "models": queries.models(request.user),
         "states": [("ready", _("Ready")), ("cordoned", _("Cordoned")), ("lost", _("Not ready"))],
         "columns": _columns(wanted.sort),
+        "refusing": refusing,
     }
     return render(request, "cluster/_nodes.html" if _wants_part(request) else "cluster/nodes.html", context)
 

@@ -1,5 +1,7 @@
 """Django's entry to this app."""
 
+from typing import Any
+
 from django.apps import AppConfig
 
 
@@ -9,6 +11,7 @@ class PortalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from cluster import rejections
         from cluster.projection import projected
         from jobs.pages import facts
         from jobs.submit.checks import try_bundles_with
@@ -20,4 +23,12 @@ class PortalConfig(AppConfig):
         projected.connect(publisher.offer, dispatch_uid="live")
         try_bundles_with(trial)
         facts.sources[:] = [evictions.moments]
+        rejections.use(_refusing)
         name_everything()
+
+
+def _refusing(user: Any, job: str, cause: str) -> Any:
+    """Which nodes refuse a job; who never asks loads nothing for it."""
+    from portal.unblock.nodes import refusing
+
+    return refusing(user, job, cause)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -30,6 +31,8 @@ from scheduler.conf import Configuration
 from scheduler.topology.nodes import choose_gpus
 from scheduler.whatif import Played, Sandbox
 from scheduler.whatif.sandbox import CYCLES, PodsOf
+
+T = TypeVar("T")
 
 FIRST = 60.0
 """Seconds that the first look at a cluster may take."""
@@ -81,6 +84,11 @@ class View:
         """Run the scheduler over the copy after some changes; the copy is afterwards as it was."""
         with self._owner.lock:
             return self.sandbox.play(changes, cycles=cycles, only=only, until=until, extra=extra)
+
+    def alone(self, ask: Callable[[], T]) -> T:
+        """Ask something of the model while nobody else does."""
+        with self._owner.lock:
+            return ask()
 
     def job(self, namespace: str, name: str) -> Obj | None:
         """A Job's manifest."""

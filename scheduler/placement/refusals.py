@@ -19,10 +19,10 @@ def of_nodes(
 ) -> Verdict:
     """Why no node (of some) takes a task: nodes by the first cause that refuses each, and the resource that is short."""
     if within is not None:
-        verdict = _of_class(evaluator, standing, within)
+        verdict = of_class(evaluator, standing, within)
         return replace(verdict, task=task.role or task.name, rejected={**verdict.rejected, **refused})
     if standing.refusal is None or standing.refusal_position != evaluator.nodes.position:
-        standing.refusal = _of_class(evaluator, standing)
+        standing.refusal = of_class(evaluator, standing)
         standing.refusal_position = evaluator.nodes.position
     verdict = cast(Verdict, standing.refusal)
     if refused:
@@ -31,25 +31,28 @@ def of_nodes(
     return replace(verdict, task=task.role or task.name)
 
 
-def _of_class(evaluator: Evaluator, standing: Standing, within: Mask | None = None) -> Verdict:
-    nodes, cls, dims = evaluator.nodes, standing.cls, evaluator.dims
+def of_class(evaluator: Evaluator, standing: Standing, within: Mask | None = None) -> Verdict:
+    """The same for whatever task of a class, without contextual checks."""
+    nodes, cls = evaluator.nodes, standing.cls
     count = len(nodes) if within is None else int(within.sum())
     if not count:
         return Verdict(Stage.NODE_FIT, Code.NODES_NONE)
     counts, passed = evaluator.refused_by_checks(standing, within)
     counts |= evaluator.refused_by_rooms(standing, passed)
-    verdict = _short(Block(nodes), dims, cls, passed, counts)
+    verdict = _short(evaluator, cls, passed, counts)
     if verdict is not None:
         return replace(verdict, nodes=count)
     if cls.gpus:
-        slots = int((passed & ~standing.views.idle & ~standing.views.future).sum())
-        if slots:
+        taken = passed & ~standing.views.idle & ~standing.views.future
+        if slots := int(taken.sum()):
             counts["gpu_slots"] = slots
+            evaluator.tell("gpu_slots", taken)
     return Verdict(Stage.NODE_FIT, Code.NODES_REFUSED, nodes=count, rejected=counts)
 
 
-def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: dict[str, int]) -> Verdict | None:
+def _short(evaluator: Evaluator, cls: TaskClass, passed: Mask, counts: dict[str, int]) -> Verdict | None:
     """The shortage on the nodes that pass all checks; each counts for the scarcest resource that it lacks."""
+    at, dims = Block(evaluator.nodes), evaluator.dims
     free = (at.allocatable - at.used + at.releasing - at.pipelined)[passed]
     lacking = np.zeros(len(free), np.bool_)
     blocker, most = -1, 0
@@ -59,6 +62,7 @@ def _short(at: Block, dims: Dimensions, cls: TaskClass, passed: Mask, counts: di
         if number:
             cause = f"insufficient:{resource_name(dims, dimension)}"
             counts[cause] = counts.get(cause, 0) + number
+            evaluator.tell(cause, np.flatnonzero(passed)[short])
             if number > most:
                 blocker, most = dimension, number
         lacking |= short

@@ -142,8 +142,14 @@ class Evaluator:
         self._standings = _kept(ssn)
         self._by_class: dict[TaskClass, tuple[list[Check], list[Score]]] = {}
         self._lone: dict[TaskClass, Lone | None] = {}
+        self.note: Callable[[str, Mask | Rows], None] | None = None
         self.seconds = self.scoring = 0.0
         """Spent on standings of classes, and the part of it that was spent on scores of blocks."""
+
+    def tell(self, cause: str, rows: Mask | Rows) -> None:
+        """Name the rows that a cause refuses to who wants to know more than their number."""
+        if self.note is not None:
+            self.note(cause, rows)
 
     # -- whole classes -------------------------------------------------------------------------------------------------
 
@@ -292,6 +298,7 @@ class Evaluator:
                 answer = room.later(cls, whole)
                 if refused := int((fits & ~answer).sum()):
                     counts[room.cause] = counts.get(room.cause, 0) + refused
+                    self.tell(room.cause, fits & ~answer)
                 fits &= answer
         return counts
 
@@ -314,6 +321,7 @@ class Evaluator:
             if len(rows):
                 answer = item.check(task, Block(self.nodes, rows))
                 ok[rows[~answer]] = False
+                self.tell(item.cause, rows[~answer])
                 refused[item.cause] = refused.get(item.cause, 0) + int((~answer).sum())
         return {cause: count for cause, count in refused.items() if count}
 
@@ -357,6 +365,7 @@ class Evaluator:
                 refused = int((ok & ~answer).sum())
                 if refused:
                     counts[check.cause] = counts.get(check.cause, 0) + refused
+                    self.tell(check.cause, ok & ~answer)
                 ok &= answer
         return counts, ok
 

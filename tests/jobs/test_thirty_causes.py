@@ -8,7 +8,11 @@ import pytest
 from django.utils import translation
 
 from jobs import reasons
-from scheduler.framework.explain import Verdict
+from scheduler import conf as configuration
+from scheduler.framework.explain import Stage, Verdict
+from scheduler.snapshot import Snapshot
+from scheduler.whatif import Sandbox
+from scheduler.whatif.refused import nodes_by_cause
 from tests.jobs.causes import CAUSES
 from tests.scheduler.world import World
 
@@ -27,6 +31,19 @@ def test_there_are_thirty_and_each_has_its_own_title():
 def test_the_cause_is_named(title: str, conf: str, parts: list[Any], expected: dict[str, Any]):
     found = verdict(conf, parts).as_dict()
     assert {key: found[key] for key in expected} == expected, title
+
+
+@pytest.mark.parametrize(("title", "conf", "parts", "expected"), CAUSES, ids=[title for title, *_ in CAUSES])
+def test_the_nodes_that_refuse_it_are_as_many_as_it_says(title: str, conf: str, parts: list[Any], expected: dict[str, Any]):
+    flat = [obj for part in parts for obj in (part if isinstance(part, list) else [part])]
+    box = Sandbox(Snapshot.of(flat, conf).cache(), configuration.load(conf), now=1_000_000.0)
+    job = box.cache.jobs["default/x"]
+    job.phase = "Inqueue"
+    job.touch()
+    found = box.play(cycles=1).verdicts.get("default/x")  # none for what only its admission holds
+    names = nodes_by_cause(box, "default/x")
+    if found is not None and found.rejected and found.stage is not Stage.TOPOLOGY:  # of a domain its own nodes are counted
+        assert {cause: len(nodes) for cause, nodes in names.items()} == found.rejected, title
 
 
 @pytest.mark.parametrize(("title", "conf", "parts", "expected"), CAUSES, ids=[title for title, *_ in CAUSES])

@@ -1,0 +1,198 @@
+"""Questions to a copy of a large cluster: why a job waits and what would unblock it, a dry run, a queue's change.
+
+1,000 full nodes of 8 GPUs, 200 queues, 10,000 jobs that wait, of which 200 are admitted. Run it as
+`python -m bench.whatif [--nodes N] [--pending N] [--queues N] [--questions N]`. Times are of the processor, which is what
+to compare on a machine that does other things too; those of the pages are as the reader waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import worlds
+from bench.scratch import django_in_scratch, percentile
+from bench.table import show
+
+CONF = Path(__file__).resolve().parent.parent / "deploy" / "volcano-scheduler.conf"
+ASKS = worlds.Template(4, 16, 2)
+PODS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--pending", type=int, default=10_000)
+    parser.add_argument("--queues", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=12)
+    options = parser.parse_args()
+    with django_in_scratch():
+        measure(options)
+
+
+def measure(options: argparse.Namespace) -> None:
+    from cluster import runtime
+    from portal.unblock import answers, copy, queue_preview
+    from portal.unblock.trial import try_job
+    from scheduler import conf
+
+    loaded = conf.load(CONF.read_text())
+    copy.conf_in_force = lambda: loaded
+    cluster: Any = Still(options)
+    runtime.use(cluster)
+    rows = []
+    seconds, _ = timed(lambda: pinned(lambda view: view))
+    rows.append(["first look", f"{seconds:.2f}", "", ""])
+    seconds, _ = timed(lambda: pinned(lambda view: view.baseline))
+    rows.append(["nothing changed (once a copy)", f"{seconds:.2f}", "", ""])
+    names = [f"wait-{place:05}" for place in range(0, options.pending, max(1, options.pending // options.questions))]
+    for title, some in (("admitted", [f"wait-{place:05}" for place in range(0, 200, 20)]), ("not admitted", names[1:])):
+        first, whole, tried = [], [], []
+        for name in some:
+            desk = answers.Desk()
+            key = (f"job-{name}", "bench", name, ("default",))
+            begin = time.thread_time()
+            marks: list[float] = []
+            keep = desk._keep
+
+            def noted(at: Any, answer: Any, keep: Any = keep, marks: Any = marks, begin: float = begin) -> None:
+                if answer.found or answer.state != "working":
+                    marks.append(time.thread_time() - begin)
+                keep(at, answer)
+
+            desk._keep = noted  # type: ignore[method-assign]
+            desk._work(copy.current(), key)
+            first.append(marks[0])
+            whole.append(marks[-1])
+            tried.append(desk._answers[key].tried)
+        rows.append([f"what unblocks a job, {title}: first way", f"{percentile(first, 0.5):.2f}", f"{percentile(first, 0.95):.2f}", ""])
+        runs = f"{percentile([float(each) for each in tried], 0.5):.0f}"
+        rows.append([f"what unblocks a job, {title}: all", f"{percentile(whole, 0.5):.2f}", f"{percentile(whole, 0.95):.2f}", runs])
+    manifest = job_of("new", ["q000"])
+    seconds = [timed(lambda: pinned(lambda view: try_job(view, manifest)))[0] for _ in range(options.questions)]
+    rows.append(["dry run", f"{percentile(seconds, 0.5):.2f}", f"{percentile(seconds, 0.95):.2f}", ""])
+    changed = {**worlds.queue("q001"), "spec": {"weight": 9, "reclaimable": True, "capability": {worlds.GPU: "100"}}}
+    seconds = [timed(lambda: pinned(lambda view: queue_preview.on(view, changed)))[0] for _ in range(3)]
+    rows.append(["a queue's change", f"{percentile(seconds, 0.5):.2f}", f"{percentile(seconds, 0.95):.2f}", ""])
+    show(f"Questions to a copy of {options.nodes:,} nodes, {options.pending:,} waiting jobs", [(each[0], each[1:]) for each in rows], ["median s", "p95 s", "runs"])
+    pages(options)
+
+
+def pages(options: argparse.Namespace) -> None:
+    """The job's page and its REST answer, with an answer at hand, and one that is being worked out."""
+    from bench.joblist import measure as page
+    from bench.joblist import signed_in
+    from jobs.models import Job
+    from tests import factories
+    from tests.portal.bulk import make_jobs
+
+    make_jobs(options.pending)
+    row = factories.job("wait-00000", namespace="bench", uid="job-wait-00000", verdict=factories.verdict())
+    row.save()
+    assert Job.objects.filter(pk=row.pk).exists()
+    client = signed_in()
+    client.get(f"/api/v1/jobs/{row.uid}/explain?wait=10")
+    rows = [
+        ["page", *page(client, f"/jobs/{row.uid}/", 40)],
+        ["part with the ways", *page(client, f"/jobs/{row.uid}/unblock/", 40)],
+        ["REST, wait=0", *page(client, f"/api/v1/jobs/{row.uid}/explain?wait=0", 40)],
+    ]
+    show("A waiting job's page", [(each[0], each[1:]) for each in rows], ["median ms", "p95 ms", "queries", "kB"])
+
+
+def pinned(ask: Callable[[Any], Any]) -> Any:
+    """Ask the copy."""
+    from portal.unblock.copy import current
+
+    with current().pinned() as view:
+        return ask(view)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of this thread's processor time, and what came of it."""
+    begin = time.thread_time()
+    found = work()
+    return time.thread_time() - begin, found
+
+
+def job_of(name: str, queues: list[str], place: int = 0) -> dict[str, Any]:
+    """A Job's manifest."""
+    container = {"name": "main", "image": "job", "resources": {"requests": ASKS.requests}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "bench", "uid": f"job-{name}", "creationTimestamp": worlds.stamp(1000.0 + place)},
+        "spec": {
+            "queue": queues[place % len(queues)],
+            "minAvailable": PODS,
+            "schedulerName": "volcano",
+            "tasks": [{"name": "w", "replicas": PODS, "minAvailable": PODS, "template": template}],
+        },
+        "status": {},
+    }
+
+
+class Still:
+    """A cluster in which nothing moves: it tells what there is, and no more."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+
+    def watch(self, kinds: Any, **_: Any) -> Told:
+        """All of it, once."""
+        from cluster.port import WatchEvent
+
+        events = [WatchEvent("ADDED", kind, obj) for kind, obj in self._objects()]
+        return Told([*events, WatchEvent("SYNCED", None, {})])
+
+    def _objects(self) -> Iterator[tuple[Any, Any]]:
+        from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
+        from jobs.keys import group_name
+
+        options = self._options
+        queues = [f"q{place:03}" for place in range(options.queues)]
+        yield from ((NODE, each) for each in worlds.nodes(options.nodes))
+        yield from ((QUEUE, worlds.queue(name)) for name in ["root", "default", *queues])
+        names = worlds.node_names(options.nodes)
+        for place in range(options.nodes):
+            run = worlds.Job(f"run-{place:05}", PODS, ASKS, PODS, queues[place % len(queues)], place, nodes=[names[place]] * PODS)
+            group, *pods = run.objects()
+            yield POD_GROUP, group
+            yield from ((POD, pod) for pod in pods)
+        for place in range(options.pending):
+            job = job_of(f"wait-{place:05}", queues, place)
+            wait = worlds.Job(group_name(job), PODS, ASKS, PODS, job["spec"]["queue"], 1000.0 + place)
+            group, *pods = wait.objects()
+            owner = {"apiVersion": job["apiVersion"], "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+            group["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+            if place < 200:
+                group["status"]["phase"] = "Inqueue"
+            yield POD_GROUP, group
+            yield JOB, job
+            yield from ((POD, pod) for pod in pods if place < 200)
+
+
+class Told:
+    """What is told, in order."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self._events = iter(events)
+
+    def get(self, timeout: float | None = None) -> Any:
+        """The next."""
+        return next(self._events, None)
+
+    def drain(self) -> list[Any]:
+        """The rest."""
+        return list(self._events)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+if __name__ == "__main__":
+    main()
