@@ -25,6 +25,7 @@ from cluster.kubernetes import KubernetesCluster
 from cluster.leadership import Election
 from portal import metrics, services
 from portal.ending import Ending
+from portal.live import board
 from portal.live.publisher import publisher
 from portal.parts import Run, keep_running
 
@@ -188,10 +189,9 @@ class _Probes(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def _announcing() -> Iterator[None]:
-    """Send live notices to the web processes, where there is a channel between processes."""
-    if not settings.REDIS_URL:
-        yield
-        return
+    """Send live notices to the web processes: by Redis, or through the database."""
+    if board.is_used():
+        publisher.post = board.post
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="notices", daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ from cluster.kubernetes import KubernetesCluster
 from cluster.objects import owner_reference
 from cluster.port import Binding
 from testbed.printing import LogEndpoint
+from testbed.server import ApiServer
 from testbed.stack import Stack, eventually
 
 pytestmark = pytest.mark.services
@@ -30,8 +31,12 @@ def printer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogEndpoint]:
 
 
 @pytest.fixture(scope="module")
-def talking(stack: Stack, backend: KubernetesCluster, printer: LogEndpoint) -> Stack:
+def talking(
+    api_server: ApiServer, backend: KubernetesCluster, printer: LogEndpoint, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
     """Mirror and pages; a job whose pod runs on a node, is given a Secret, and was begun anew once."""
+    stack = Stack(api_server, tmp_path_factory.mktemp("logs"))
+    stack.prepare()
     backend.create(NODE, make_node("prints", capacity={"cpu": "8"}, allocatable={"cpu": "8"}, labels={}, annotations={}))
     where = {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
@@ -58,7 +63,11 @@ def talking(stack: Stack, backend: KubernetesCluster, printer: LogEndpoint) -> S
     stack.wait_ready("mirror")
     stack.serve()
     eventually(lambda: stack.rest("GET", "pods?name=talks-worker-0").json()["results"])
-    return stack
+    yield stack
+    stack.stop()
+    for kind, name in ((POD, "talks-worker-0"), (JOB, "talks"), (SECRET, "key")):
+        backend.delete(kind, name, "default", grace_seconds=0 if kind == POD else None)
+    backend.delete(NODE, "prints")
 
 
 def test_what_a_container_printed_is_read_through_the_api_server(talking: Stack, printer: LogEndpoint) -> None:
