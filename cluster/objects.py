@@ -31,6 +31,8 @@ from cluster.selectors import (
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 """Annotation (`"true"`) and scheduling gate of pods that wait for their queue to have room before they are looked at."""
 GPU_INDICES = "basalt.dev/gpu-indices"
+GPU_SHARE_INDEX = "volcano.sh/gpu-index"
+"""Annotation of pods on cards that are shared by memory: which they are on."""
 GPU_TOPOLOGY = "basalt.dev/gpu-topology"
 GPU_UNHEALTHY = "volcano.sh/gpu-unhealthy-ids"
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
@@ -154,8 +156,8 @@ def with_condition(conditions: Iterable[Obj] | None, new: Obj) -> list[Obj]:
 
 
 __all__ = [
-    "CLAIM_PROTECTION", "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_TOPOLOGY",
-    "GPU_UNHEALTHY", "HOSTNAME_LABEL", "NODE_USAGE", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE",
+    "CLAIM_PROTECTION", "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_SHARE_INDEX",
+    "GPU_TOPOLOGY", "GPU_UNHEALTHY", "HOSTNAME_LABEL", "NODE_USAGE", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE",
     "SIM_START_DELAY", "SPINE_LABEL",
     "FieldSelector", "Selector", "annotations", "clone", "condition", "container_requests", "field_value",
     "format_duration", "format_units", "gpu_count", "is_counted", "is_deleting", "is_gpu", "is_label_key",

@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from django.dispatch import Signal
 
 from cluster import objects
+from cluster.gpu_facts import gpu_facts
 from cluster.kinds import EVENT, HYPER_NODE, NODE
 from cluster.models import Event, HyperNode, Node, Projected
 from cluster.port import Obj
@@ -156,7 +157,7 @@ def node(obj: Obj, deleted: bool = False) -> Node:
     """A Node object as its row."""
     labels, notes, spec = objects.labels(obj), objects.annotations(obj), obj.get("spec") or {}
     allocatable = objects.resource_units((obj.get("status") or {}).get("allocatable"))
-    ready = objects.condition(obj, "Ready") or {}
+    ready, gpus = objects.condition(obj, "Ready") or {}, gpu_facts(obj, allocatable)
     return Node(
         **common(obj, deleted),
         ready=ready.get("status") == "True",
@@ -164,10 +165,10 @@ def node(obj: Obj, deleted: bool = False) -> Node:
         labels=dict(labels),
         taints=spec.get("taints") or [],
         allocatable=allocatable,
-        gpu_count=int(objects.gpu_count(allocatable)),
-        gpu_model=labels.get(objects.GPU_PRODUCT_LABEL, "")[:80],
-        gpu_memory_mib=int(labels.get(objects.GPU_MEMORY_LABEL) or 0),
-        gpu_unhealthy=indices(notes.get(objects.GPU_UNHEALTHY)),
+        gpu_count=gpus.count,
+        gpu_model=gpus.model[:80],
+        gpu_memory_mib=gpus.memory,
+        gpu_unhealthy=list(gpus.unhealthy),
         gpu_links=_links(notes.get(objects.GPU_TOPOLOGY)),
         rack=labels.get(objects.RACK_LABEL, ""),
         spine=labels.get(objects.SPINE_LABEL, ""),

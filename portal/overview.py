@@ -22,7 +22,6 @@ from queues import queries as queue_queries
 from queues.colours import categories
 from queues.models import Queue
 
-GPU = "nvidia.com/gpu"
 RANGES = {"1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h"), "7d": gettext_lazy("7 d")}
 CELLS = 1200
 """GPUs that the small map draws one by one; a larger fleet is drawn a bar a rack."""
@@ -33,12 +32,14 @@ def context(user: Any, window: str) -> dict[str, Any]:
     present = runtime.now()
     fleet = fleet_queries.fleet(user)
     queues = queue_queries.queues(user)
-    branches = queue_queries.tree(queues, [GPU], queue_queries.capacity())
+    capacity = queue_queries.capacity()
+    gpu = queue_queries.main_gpu(capacity)
+    branches = queue_queries.tree(queues, [gpu], capacity)
     leaves = [branch for branch in branches if not branch.parent and branch.queue.name != queue_queries.ROOT]
     names = [branch.queue.name for branch in leaves]
     named = list(categories(queues))
     others = [name for name in names if name not in named]
-    history = queue_history.shares_over_time(named, others, GPU, queue_history.WINDOWS[window], present)
+    history = queue_history.shares_over_time(named, others, gpu, queue_history.WINDOWS[window], present)
     shown = figures.headline(user, fleet)
     return {
         "figures": shown,
@@ -47,7 +48,7 @@ def context(user: Any, window: str) -> dict[str, Any]:
         "branches": sorted(leaves, key=lambda branch: (-branch.bars[0].request, branch.queue.name))[:9],
         "history": history,
         "chart": history.as_json()
-        | {"queues": names, "capacity": shown.gpus_total, "asked": demand.asked_over_time(user, history.times)},
+        | {"queues": names, "gpu": gpu, "capacity": shown.gpus_total, "asked": demand.asked_over_time(user, history.times)},
         "spines": _spines(fleet),
         "is_small": fleet.total <= CELLS,
         "is_empty": not policy().visible(user, Job.objects.all()).exists(),

@@ -144,6 +144,11 @@ def capacity() -> Counter[str]:
     return total
 
 
+def main_gpu(total: Mapping[str, int]) -> str:
+    """The resource by which most of the whole GPUs are asked for; NVIDIA's where there are none."""
+    return max(filter(is_gpu, total), key=lambda name: (total[name], name), default=FIRST[0])
+
+
 def tree(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) -> list[Branch]:
     """The queues in tree order with a bar a resource. A parent holds at least what its children hold together."""
     branches = list(_walk(rows))

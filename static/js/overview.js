@@ -4,11 +4,12 @@ import { flag, patch } from "./patch.js";
 import { stack } from "./stack.js";
 import { amountWords, fill, numberWords, words } from "./words.js";
 
-const GPU = "nvidia.com/gpu";
 const STEP = 30_000;
 
 const box = document.querySelector("[data-chart=queues]");
 const chart = box && stack(box);
+const told = box ? JSON.parse(document.getElementById(box.dataset.source).textContent) : {};
+const GPU = told.gpu ?? "nvidia.com/gpu";
 let asked = null;
 
 const figures = document.querySelector("[data-figures]");
@@ -21,7 +22,7 @@ subscribe("overview", {
 });
 
 const latest = new Map();
-const queues = new Set(box ? JSON.parse(document.getElementById(box.dataset.source).textContent).queues : []);
+const queues = new Set(told.queues ?? []);
 subscribe("queues", {
   uids: () => [...queues],
   onMessage(message) {

@@ -59,17 +59,6 @@ NOT_HERE = {
     # Gates of queues (Kubernetes 1.27); locks on nodes while cards are handed out (deviceshare.NodeLockEnable).
     Asked(SCHEDULER, "patch", "", "pods"),
     *(Asked(SCHEDULER, verb, "", "nodes") for verb in ("get", "patch")),
-    # Asked when a write was not answered, collides with another's, or repeats one: an event that is told again.
-    Asked(SCHEDULER, "get", "", "pods"),
-    Asked(SCHEDULER, "patch", "", "events"),
-    *(Asked(WORKER, verb, "", "events") for verb in ("get", "patch")),
-    Asked(WORKER, "get", "", "pods"),
-    Asked(WORKER, "get", "batch.volcano.sh", "jobs"),
-    Asked(WORKER, "get", "scheduling.volcano.sh", "podgroups"),
-    *(Asked(WORKER, "update", "", kind) for kind in ("secrets", "services")),
-    Asked(WORKER, "update", "networking.k8s.io", "networkpolicies"),
-    # What the local copy of a webhook has not seen yet.
-    Asked(HOOK, "get", "", "namespaces"),
     # Asked of the authorizer by the server itself, which does not write it down: for objects that are made by being applied, and
     # for owners that are held back by what they own.
     *(Asked(WEB, "create", group, kind) for group, kind in APPLIED),
@@ -79,6 +68,22 @@ NOT_HERE = {
     Asked(WEB, "update", "scheduling.volcano.sh", "queues/finalizers"),
 }
 """Granted, and not seen in the flow below: each with why it is needed."""
+
+SOMETIMES = {
+    # When a write was not answered, or collides with another's; when an event is told again.
+    Asked(SCHEDULER, "get", "", "pods"),
+    Asked(SCHEDULER, "patch", "", "events"),
+    *(Asked(WORKER, verb, "", "events") for verb in ("get", "patch")),
+    Asked(WORKER, "get", "", "pods"),
+    Asked(WORKER, "get", "batch.volcano.sh", "jobs"),
+    Asked(WORKER, "get", "scheduling.volcano.sh", "podgroups"),
+    # When somebody changed what a job's plugin had made.
+    *(Asked(WORKER, "update", "", kind) for kind in ("configmaps", "secrets", "services")),
+    Asked(WORKER, "update", "networking.k8s.io", "networkpolicies"),
+    # What the local copy of a webhook has not seen yet.
+    *(Asked(HOOK, "get", group, kind) for group, kind in (("", "namespaces"), ("scheduling.k8s.io", "priorityclasses"))),
+}
+"""Granted, and seen now and then: it depends on who was quicker."""
 
 NOT_READ = {Asked(WEB, "get", "", "secrets")}
 """Tried and refused on purpose: a page asks whether the Secret of the ssh plugin is there, and says that it does not know."""
@@ -202,16 +207,10 @@ def test_people_act_through_pages_and_rest(basalt: Deployed, backend: Kubernetes
     eventually(lambda: basalt.rest("GET", "jobs/default/theirs").json().get("phase") == "Aborted")
     assert basalt.rest("POST", "jobs/default/theirs/actions/resume").ok
     reaches(basalt, backend, "theirs", "Running")
-    held = backend.get(JOB, "theirs", "default")
-    held["spec"]["minAvailable"] = 1
-    changed = basalt.rest("PUT", "jobs/default/theirs", json=held)
-    assert changed.ok, changed.text
-    eventually(lambda: any(group["spec"].get("minMember") == 1 for group in backend.list(POD_GROUP, "default").items))
-    heads = {"Content-Type": "application/yaml"}
-    applied = basalt.rest(
-        "POST", "apply", data=yaml.safe_dump(job("theirs", replicas=3, lasts=None, minAvailable=1)), headers=heads
-    )
+    wanted = job("theirs", lasts=None, priorityClassName="usual", plugins={"svc": [], "ssh": []}, minAvailable=1)
+    applied = basalt.rest("POST", "apply", data=yaml.safe_dump(wanted), headers={"Content-Type": "application/yaml"})
     assert applied.ok, applied.text
+    eventually(lambda: any(group["spec"].get("minMember") == 1 for group in backend.list(POD_GROUP, "default").items))
     assert basalt.rest("DELETE", "jobs/default/theirs").ok
     reaches(basalt, backend, "theirs", "gone")
     for action in ("cordon", "uncordon"):
@@ -330,7 +329,7 @@ def test_webhooks_look_further_than_their_copy(basalt: Deployed, server: StrictS
     notes = {"labels": {"basalt.dev/admission": "review"}, "annotations": {"scheduling.k8s.io/group-name": "none-such"}}
     spec = {"schedulerName": "volcano", "containers": [container]}
     backend.create(POD, {"metadata": {"name": "odd", "namespace": "default", **notes}, "spec": spec})
-    assert "renewed" in basalt.once("Job basalt-webhook-certificates", "--host", "127.0.0.1", "--renew")
+    assert "it was asked for" in basalt.once("Job basalt-webhook-certificates", "--host", "127.0.0.1", "--renew")
 
 
 def test_nothing_was_forbidden(basalt: Deployed, server: StrictServer) -> None:
@@ -339,5 +338,5 @@ def test_nothing_was_forbidden(basalt: Deployed, server: StrictServer) -> None:
 
 def test_every_right_is_used(basalt: Deployed, server: StrictServer, objects: tuple[Obj, ...]) -> None:
     unused = granted(objects) - server.audited().asked
-    assert sorted(unused - NOT_HERE) == []
+    assert sorted(unused - NOT_HERE - SOMETIMES) == []
     assert sorted(NOT_HERE - unused) == [], "these are used after all"

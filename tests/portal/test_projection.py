@@ -148,3 +148,10 @@ def test_a_heartbeat_tells_nobody(django_capture_on_commit_callbacks):
         projected.disconnect(listen)
     assert told == [("topology", {"gpu-01"})] * 2
     assert Node.objects.get().resource_version == 3
+
+
+def test_a_pod_on_cards_shared_by_memory_holds_the_cards_that_it_names():
+    shared = make.pod("w-0", phase="Running")
+    shared["metadata"]["annotations"]["volcano.sh/gpu-index"] = "2"
+    project_pods(Batch([shared]))
+    assert Pod.objects.get().gpus == [2]
