@@ -30,6 +30,7 @@ def test_a_controller_that_lost_its_lease_writes_nothing_when_it_wakes(
     with contextlib.suppress(NotFound):
         backend.delete(LEASE, "basalt-controller", "default")
     stack.start("one", part="controller")
+    stack.wait_ready("one")
     eventually(lambda: stack.metric("one", "basalt_leads") == 1)
     stack.start("two", part="controller")
     stack.start("scheduler", "--no-decisions")
