@@ -76,6 +76,7 @@ def _handler(endpoint: LogEndpoint) -> type[BaseHTTPRequestHandler]:
             self.send_response(200)
             self.send_header("Content-Type", "text/plain")
             self.send_header("Transfer-Encoding", "chunked")
+            self.send_header("Connection", "close")
             self.end_headers()
             sent = endpoint.count(key)
             self._send(endpoint.lines(key, query))

@@ -20,7 +20,7 @@ from portal.webhooks import certificates
 from portal.webhooks.certificates import Pair
 from portal.webhooks.definitions import MUTATING, VALIDATING
 from testbed.server import ApiServer, free_port
-from testbed.stack import Stack, eventually
+from testbed.stack import ROOT, Stack, eventually
 
 pytestmark = pytest.mark.services
 
@@ -96,6 +96,11 @@ def test_defaults_are_written_into_the_object(hooked: Stack, api_server: ApiServ
     assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == ("default", "volcano", 3, 2)
     assert spec["plugins"] == {"pytorch": [], "svc": []}
     assert (spec["tasks"][0]["minAvailable"], spec["tasks"][0]["maxRetry"]) == (2, 3)
+
+
+def test_the_files_in_deploy_are_taken_by_a_server(hooked: Stack, api_server: ApiServer) -> None:
+    done = api_server.kubectl("apply", "--dry-run=server", "-k", str(ROOT / "deploy" / "webhooks"))
+    assert (done.returncode, done.stdout.count("basalt configured")) == (0, 2), done.stderr
 
 
 def test_what_is_only_tried_is_completed_and_not_kept(hooked: Stack, api_server: ApiServer, backend: KubernetesCluster) -> None:
