@@ -25,6 +25,7 @@ urlpatterns = [
     path("jobs/bulk/<uuid:pk>/", bulk_views.bulk_detail, name="bulk_detail"),
     path("jobs/<str:uid>/", views.job_detail, name="detail"),
     path("jobs/<str:namespace>/<str:name>/", views.job_by_name, name="by_name"),
+    path("jobs/<str:uid>/compare/<str:other>/", views.job_compare, name="compare"),
     path("jobs/<str:uid>/actions/<str:action>/", views.job_action, name="action"),
     path("flows/", flow_views.flow_list, name="flows"),
     path("flows/<str:uid>/", flow_views.flow_detail, name="flow"),

@@ -14,6 +14,7 @@ from cluster.port import Obj
 from cluster.projection import Batch
 from jobs import operations
 from jobs.models import Job
+from jobs.pages.defaulted import filled
 from jobs.projection import project_jobs
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ def submit(manifest: Any, owner: str) -> Obj:
         except ApiError as error:
             log.warning("%s/%s cannot be shown, and could not be taken back: %s", meta["namespace"], meta["name"], error)
         raise
+    if isinstance(manifest, dict):  # what was written is seen here alone
+        Job.objects.filter(pk=obj["metadata"]["uid"]).update(defaulted=filled(manifest, obj))
     return obj
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from cluster.port import Obj
 from jobs.flows.parts import job_name, parts_of, probe_of, targets_of
@@ -94,41 +93,52 @@ class State:
     word: str
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where boxes stand: the upper left corner of each by its name, and how large the drawing is."""
+
+    places: dict[str, tuple[int, int]]
+    width: int
+    height: int
+
+
+def arrange(waits: Mapping[str, Iterable[str]]) -> Layout:
+    """A box for each name, in columns from left to right by what must come first."""
+    columns = layers(waits)
+    tallest = max((len(column) for column in columns), default=0)
+    places = {}
+    for at, column in enumerate(columns):
+        top = MARGIN + (tallest - len(column)) * (HEIGHT + GAP_Y) // 2
+        for row, name in enumerate(column):
+            places[name] = (MARGIN + at * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y))
+    width = 2 * MARGIN + len(columns) * WIDTH + max(0, len(columns) - 1) * GAP_X
+    return Layout(places, width, 2 * MARGIN + tallest * HEIGHT + max(0, tallest - 1) * GAP_Y)
+
+
+def label_of(name: str) -> str:
+    """As much of a name as a box holds."""
+    return name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
+
+
 def draw(flow: Obj, states: Mapping[str, State], urls: Mapping[str, str]) -> Graph:
     """The drawing of a flow; `states` and `urls` are those of its jobs, by the jobs' names."""
     title = flow["metadata"]["name"]
     parts = {part["name"]: part for part in parts_of(flow)}
-    columns = layers({name: targets_of(part) for name, part in parts.items()})
-    tallest = max((len(column) for column in columns), default=0)
+    layout = arrange({name: targets_of(part) for name, part in parts.items()})
     boxes: dict[str, Box] = {}
-    for at, column in enumerate(columns):
-        top = MARGIN + (tallest - len(column)) * (HEIGHT + GAP_Y) // 2
-        for row, name in enumerate(column):
-            job = job_name(title, name)
-            state = states[job]
-            boxes[name] = Box(
-                part=name,
-                job=job,
-                label=name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…",
-                phase=state.phase,
-                mark=state.mark,
-                word=state.word,
-                x=MARGIN + at * (WIDTH + GAP_X),
-                y=top + row * (HEIGHT + GAP_Y),
-                url=urls.get(job, ""),
-            )
+    for name, (x, y) in layout.places.items():
+        job = job_name(title, name)
+        state, url = states[job], urls.get(job, "")
+        boxes[name] = Box(name, job, label_of(name), state.phase, state.mark, state.word, x, y, url)
     waits = [(target, name, part) for name, part in parts.items() for target in targets_of(part) if target in boxes]
-    lines = [_line(boxes[target], boxes[name], part) for target, name, part in waits]
-    return Graph(
-        width=2 * MARGIN + len(columns) * WIDTH + max(0, len(columns) - 1) * GAP_X,
-        height=2 * MARGIN + tallest * HEIGHT + max(0, tallest - 1) * GAP_Y,
-        boxes=list(boxes.values()),
-        lines=lines,
-    )
+    lines = [line(boxes[target], boxes[name], is_probe=bool(probe_of(part))) for target, name, part in waits]
+    return Graph(layout.width, layout.height, list(boxes.values()), lines)
 
 
-def _line(start: Box, end: Box, part: Any) -> Line:
+def line(start: Box, end: Box, *, is_probe: bool = False, is_met: bool | None = None) -> Line:
+    """A line from what must come first; it is met when that is completed or what waits has begun, unless it is said."""
     x1, y1, x2, y2 = start.x + WIDTH, start.middle, end.x - 6, end.middle
     bend = max(24.0, (x2 - x1) / 2)
     path = f"M{x1} {y1:g}C{x1 + bend:g} {y1:g} {x2 - bend:g} {y2:g} {x2} {y2:g}"
-    return Line(path, is_met=start.phase == "Completed" or bool(end.phase), is_probe=bool(probe_of(part)))
+    met = start.phase == "Completed" or bool(end.phase) if is_met is None else is_met
+    return Line(path, is_met=met, is_probe=is_probe)

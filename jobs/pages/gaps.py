@@ -27,6 +27,8 @@ class Duration:
     word: str
     time: timedelta
     share: float
+    since: datetime | None = None
+    """From when a clock would show `time` now, where the state lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,14 @@ def durations(bars: Sequence[Bar], last: datetime) -> list[Duration]:
         key = (bar.state, bar.phase, bar.word)
         times[key] = times.get(key, timedelta()) + ((bar.end or last) - bar.start)
     total = sum(times.values(), timedelta()) or BLINK
-    return [Duration(*key, time, time / total) for key, time in times.items() if time]
+    lasting = bars[-1] if bars and bars[-1].end is None else None
+    return [
+        Duration(
+            *key, time, time / total, last - time if lasting and key == (lasting.state, lasting.phase, lasting.word) else None
+        )
+        for key, time in times.items()
+        if time or lasting
+    ]
 
 
 def gaps(job: Job, bars: Sequence[Bar], facts: Facts, last: datetime) -> list[Gap]:

@@ -51,7 +51,7 @@ def build(
     last = max(last, start + timedelta(seconds=1))
     end = last if over else last + (last - start) * 0.04  # a little room right of now
     axis = Axis(start, end, last)
-    tasks = sorted({pod.task for pod in pods})
+    tasks = _in_order(job, {pod.task for pod in pods})
     phases = _phases(job, changes, axis, over)
     ending = job.phase_since if job.phase in ENDING else None
     drawn = [Lane(task, _task([p for p in pods if p.task == task], axis, ending), "task") for task in tasks[:SHOWN_TASKS]]
@@ -62,6 +62,13 @@ def build(
     hidden = max(0, len(tasks) - SHOWN_TASKS)
     times, explained = durations(phases, last), gaps(job, phases, facts or Facts(), last)
     return Timeline(start, end, lanes, axis.ticks(), None if over else axis.place(last), hidden, times, explained)
+
+
+def _in_order(job: Job, names: set[str]) -> list[str]:
+    """Tasks as the manifest has them; those that it has no more come last."""
+    spec = job.manifest.get("spec") or {}
+    places = {str(task.get("name")): place for place, task in enumerate(spec.get("tasks") or ()) if isinstance(task, dict)}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 
 
 def _phases(job: Job, changes: Sequence[PhaseChange], axis: Axis, over: datetime | None) -> list[Bar]:

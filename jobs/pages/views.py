@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,16 +17,10 @@ from cluster.access import policy
 from cluster.errors import ApiError
 from jobs import operations, summary
 from jobs.choices import job_mark
-from jobs.logs import page as logs
-from jobs.made import in_force
 from jobs.models import CronJob, Job, JobFlow
-from jobs.pages import parts, queries, timeline, verdict, yamlview
+from jobs.pages import comparing, lineage, parts, queries
 from jobs.pages.actions import ACTIONS, DELETE, Action, may_now, offers
-from jobs.pages.facts import gather
-from jobs.pages.lives import lives
-from jobs.pages.podgrid import grid, is_large, overview
-
-TABS = ("overview", "pods", "logs", "events", "yaml")
+from jobs.pages.tabs import TABS
 
 
 def _job(request: HttpRequest, uid: str) -> Job:
@@ -45,36 +38,21 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
     if tab not in TABS:
         return redirect("jobs:detail", uid=uid)
     shown = queries.detail(job, policy().visible, request.user)
-    present = runtime.now()
     context: dict[str, Any] = {
         "job": job,
         "mark": job_mark(job.phase, job.group_phase),
         "line": summary.line(job),
         "shown": shown,
         "tab": tab,
-        "tabs": TABS,
+        "relatives": lineage.copies(job, policy().visible, request.user).count() + bool(job.cloned_from),
         "actions": offers(request.user, job),
-        "present": present,
+        "present": runtime.now(),
         "runs": shown.runs,
         "is_over": parts.is_over(job),
         "maker": _maker(job),
+        "origin": next(iter(lineage.ancestors(job, policy().visible, request.user, most=1)), None),
     }
-    if tab == "overview":
-        context |= {
-            "timeline": timeline.build(
-                job, shown.changes, lives(shown.pods), present, gather(job, shown.changes, shown.pods, shown.tasks, present)
-            ),
-            "is_large": is_large(shown.tasks),
-            "grid": overview(shown.tasks) if is_large(shown.tasks) else grid(shown.tasks, shown.pods),
-            "why": verdict.panel(job),
-            "plugins": in_force(job),
-        }
-    elif tab == "pods":
-        context["pods"] = Paginator(shown.pods, queries.POD_PAGE).get_page(request.GET.get("page"))
-    elif tab == "logs":
-        context |= logs.context(request.user, job, shown.pods, request.GET)
-    elif tab == "yaml":
-        context["yaml"] = list(yamlview.lines(yamlview.dump(job.manifest)))
+    context |= TABS[tab](request, job, shown)
     return render(request, "jobs/detail.html", context)
 
 
@@ -84,6 +62,14 @@ def _maker(job: Job) -> dict[str, str] | None:
         if found := model.objects.filter(uid=job.made_by).only("name").first():
             return {"name": found.name, "url": reverse(view, args=[job.made_by]), "kind": view.partition(":")[2]}
     return None
+
+
+@require_safe
+def job_compare(request: HttpRequest, uid: str, other: str) -> HttpResponse:
+    """What was changed from one job to another: their manifests side by side, as their authors would have written them."""
+    left, right = _job(request, uid), _job(request, other)
+    pairs = comparing.compare(lineage.text_of(left), lineage.text_of(right))
+    return render(request, "jobs/compare.html", {"left": left, "right": right, "pairs": pairs})
 
 
 @require_safe
@@ -105,6 +91,9 @@ def job_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
         raise Http404
     if not policy().may(request.user, "jobs.act", job):
         raise PermissionDenied(_("Only its owner and administrators may act on this job."))
+    if not job.deleted_at and operations.is_done(action, job.phase):
+        messages.info(request, _("Nothing to do: the job is so already."))
+        return redirect("jobs:detail", uid=uid)
     if not may_now(request.user, job, chosen):
         messages.error(request, _("%(action)s is not possible in the state that the job is in.") % {"action": chosen.label})
         return redirect("jobs:detail", uid=uid)

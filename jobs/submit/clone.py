@@ -16,7 +16,7 @@ _MADE_BY_CLUSTER = (
     "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "managedFields", "ownerReferences", "finalizers", "selfLink", "generateName",
 )  # fmt: skip
-_OURS = (keys.OWNER, "kubectl.kubernetes.io/last-applied-configuration")
+_OURS = (keys.OWNER, keys.CLONED_FROM, "kubectl.kubernetes.io/last-applied-configuration")
 MAX_NAME = 63
 
 
@@ -25,7 +25,14 @@ def manifest(job: Job, patch: Obj | None = None) -> str:
     if job.manifest.get("kind") != "Job" or not isinstance(job.manifest.get("spec"), dict):
         raise ValueError(f"{job} was not submitted as a Job")
     taken = Job.objects.filter(namespace=job.namespace, deleted_at=None).values_list("name", flat=True)
-    return dump(merge(stripped(job.manifest, next_name(job.name, set(taken))), patch or {}))
+    clone = stripped(job.manifest, next_name(job.name, set(taken)))
+    clone["metadata"].setdefault("annotations", {})[keys.CLONED_FROM] = job.uid
+    return dump(merge(clone, patch or {}))
+
+
+def written(job: Job) -> str:
+    """The YAML of a job as its author would have written it, under its own name."""
+    return dump(stripped(job.manifest, job.name)) if isinstance(job.manifest.get("spec"), dict) else dump(job.manifest)
 
 
 def stripped(obj: Obj, name: str) -> Obj:

@@ -22,8 +22,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from cluster import documents, runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Unavailable
-from jobs import writes
+from jobs import keys, writes
 from jobs.models import Job
+from jobs.pages.comparing import compare
 from jobs.submit import clone, forms, plugins
 from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
@@ -33,6 +34,8 @@ from jobs.submit.shapes import BY_KEY, SHAPES, Shape
 from queues.queries import queues
 
 LIMIT = 2**20
+_ORIGIN = re.compile(rf"{re.escape(keys.CLONED_FROM)}[\"']?:\s*[\"']?([0-9a-zA-Z-]{{1,36}})\b")
+"""In any draft, also one that cannot be read as a whole."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -75,7 +78,6 @@ def draft_of(request: HttpRequest) -> str:
 
 
 def _fresh(request: HttpRequest) -> HttpResponse:
-    origin: Job | None = None
     text = EXAMPLES.get(request.GET.get("example", ""), "")
     if uid := request.GET.get("from"):
         origin = get_object_or_404(policy().visible(request.user, Job.objects.all()), uid=uid)
@@ -85,7 +87,6 @@ def _fresh(request: HttpRequest) -> HttpResponse:
             text = clone.manifest(origin, patch)
         except ValueError:
             messages.error(request, _("%(job)s was not submitted as a Job, so there is nothing to clone.") % {"job": origin})
-            origin = None
     if not text:
         shape = BY_KEY.get(request.GET.get("shape", ""), SHAPES[0])
         offered = offered_queues(request.user)
@@ -96,7 +97,7 @@ def _fresh(request: HttpRequest) -> HttpResponse:
         taken = set(Job.objects.filter(namespace="default", deleted_at=None).values_list("name", flat=True))
         name = f"{shape.key}-1"
         text = shape.manifest(clone.next_name(shape.key, taken) if name in taken else name, queue)
-    return _page(request, _checked(request, text, None), origin=origin, first=True)
+    return _page(request, _checked(request, text, None), first=True)
 
 
 def _not_offered(user: Any, name: str) -> str:
@@ -195,7 +196,6 @@ def _page(
     request: HttpRequest,
     checked: Check,
     *,
-    origin: Job | None = None,
     first: bool = False,
     instead: Shape | None = None,
     status: int = 200,
@@ -204,7 +204,7 @@ def _page(
     context["digest"] = request.POST.get("origin", "")
     if first:
         context |= {"start": context["shown"], "digest": _digest(checked.text)}
-    context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "origin": origin, "limit": LIMIT, "instead": instead}
+    context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "limit": LIMIT, "instead": instead}
     return render(request, "jobs/submit.html", context, status=status)
 
 
@@ -215,7 +215,10 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
             prefix = f"tasks.{index}."
             tasks.append({key.removeprefix(prefix): each for key, each in checked.inputs.items() if key.startswith(prefix)})
     known = models()
+    origin = _origin(request, checked)
     return {
+        "origin": origin,
+        "pairs": compare(clone.written(origin), checked.text) if origin else [],
         "check": checked,
         "fields": checked.inputs,
         "tasks": tasks,
@@ -231,6 +234,13 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
         "action_values": [value for value, _name in forms.ACTIONS],
         "preview": preview(request.user, checked.job) if checked.job else None,
     }
+
+
+def _origin(request: HttpRequest, checked: Check) -> Job | None:
+    """The job that the draft says it is a copy of, where it is known and may be seen."""
+    named = _ORIGIN.search(checked.text)
+    found = policy().visible(request.user, Job.objects.filter(uid=named[1])).first() if named else None
+    return found if found is not None and policy().may(request.user, "jobs.view", found) else None
 
 
 def _state(checked: Check) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import parts, verdict
 from jobs.pages.facts import gather
 from jobs.pages.lives import lives
+from jobs.pages.podgrid import is_large
+from jobs.pages.podmap import maps
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
@@ -118,8 +120,10 @@ class JobTopic(Topic):
         self._parts.update(group.uid for group in groups)
         changes = list(PhaseChange.objects.filter(job_uid=self.uid))
         all_pods = Pod.objects.filter(job_uid=self.uid)
-        facts = gather(job, changes, all_pods, list(job.tasks.all()), now())
-        drawn = parts.rendered(job, changes, lives(all_pods), groups[0] if groups else None, facts)
+        tasks, group = list(job.tasks.all()), groups[0] if groups else None
+        facts = gather(job, changes, all_pods, tasks, now())
+        drawn_maps = maps(tasks, all_pods) if is_large(tasks) else ()
+        drawn = parts.rendered(job, changes, lives(all_pods), group, facts, drawn_maps)
         total = Pod.objects.filter(job_uid=self.uid).count()
         self.interval = Topic.interval if total <= KNOWN_PODS else LARGE_INTERVAL
         extras = {

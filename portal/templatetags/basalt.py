@@ -104,6 +104,12 @@ def number(value: float | None) -> str:
     return "–" if value is None else display.number(value)
 
 
+@register.filter
+def hours(value: float) -> str:
+    """Hours of something: two decimals below ten, so that a short job is not called nothing."""
+    return "–" if not value else localize(round(value, 2), use_l10n=True) if value < 10 else display.number(value)
+
+
 @register.simple_tag
 def counted(field: str, value: int) -> SafeString:
     """A figure with its word, singular or plural, that the live channel keeps current."""

@@ -29,7 +29,7 @@ TABLE = {
     ("user", "owner", "staff"): """
         simulations:list simulations:new simulations:detail simulations:file
         GET:api:job-start-estimate GET:api:job-start-estimate-by-uid
-        overview scheduler jobs:list jobs:detail jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
+        overview find scheduler jobs:list jobs:detail jobs:compare jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
@@ -106,6 +106,7 @@ def address(name):
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
         "pk": "7" if name.startswith(("jobs:view", "simulations:")) else "00000000-0000-4000-8000-000000000000",
         "wish": "start",
+        "other": job.uid,
         "place": "0",
         "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }

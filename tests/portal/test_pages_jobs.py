@@ -221,7 +221,7 @@ def test_job_page_costs_the_same_queries_for_one_pod_as_for_many(client: Client,
     for job, count in ((few, 1), (many, 500)):
         Task.objects.create(job=job, name="worker", position=0, replicas=count)
         make.save(make.pods(job, count), [make.event(job) for _ in range(count)])
-        with django_assert_num_queries(18):
+        with django_assert_num_queries(19):
             assert client.get(reverse("jobs:detail", args=(job.uid,))).status_code == 200
 
 
