@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Self, cast
 
 import httpx
@@ -23,6 +23,7 @@ class Client:
     ) -> None:
         self._transport = Transport(server, token, ca=ca, timeout=timeout, transport=transport)
         self.server = self._transport.server
+        self._listening: list[Generator[live.Message | None, None, None]] = []
         self.jobs = Jobs(self._transport, "jobs")
         self.queues = Queues(self._transport, "queues")
         self.pods: Resource[PodRow] = Resource(self._transport, "pods")
@@ -39,7 +40,9 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Give the connections back, those of live channels too."""
+        while self._listening:
+            self._listening.pop().close()
         self._transport.close()
 
     def about(self) -> About:
@@ -83,4 +86,6 @@ class Client:
         on_trouble: Callable[[str], None] | None = None,
     ) -> Iterator[live.Message | None]:
         """Messages of live topics: jobs, job:<uid>, queues, topology."""
-        return live.listen(self._transport, topics, tick=tick, on_trouble=on_trouble)
+        messages = live.listen(self._transport, topics, tick=tick, on_trouble=on_trouble)
+        self._listening.append(messages)
+        return messages

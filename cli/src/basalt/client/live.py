@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
@@ -37,7 +37,7 @@ def listen(
     *,
     tick: float | None = None,
     on_trouble: Callable[[str], None] | None = None,
-) -> Iterator[Message | None]:
+) -> Generator[Message | None, None, None]:
     """Messages of topics, each with the uids that are shown of it (None: all). With `tick`, None comes after each quiet spell.
 
     A connection that is lost is opened again, and what was missed comes then. Raises SignedOut, Unreachable (never connected),
@@ -76,7 +76,7 @@ def _open(transport: Transport) -> ClientConnection:
     address = transport.server.replace("http", "ws", 1) + "/ws/live/"
     headers = {"Authorization": f"Token {transport.token}"}
     try:
-        return connect(address, additional_headers=headers, ssl=transport.tls, open_timeout=10, max_size=None)
+        return connect(address, additional_headers=headers, ssl=transport.tls, open_timeout=10, close_timeout=1, max_size=None)
     except InvalidURI as error:
         raise Refused(str(error)) from error
 

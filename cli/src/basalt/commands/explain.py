@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,7 +13,7 @@ import click
 from rich.console import Console
 
 from basalt.client.errors import NotFound
-from basalt.client.rows import Explanation, JobRow, Verdict
+from basalt.client.rows import Explanation, JobRow, Manifest, Verdict
 from basalt.terminal.ages import since
 from basalt.terminal.options import connected, jobs, namespaced
 from basalt.terminal.running import Verb
@@ -96,7 +97,7 @@ def lines(row: JobRow, said: Explanation, now: datetime) -> Iterator[str]:
     yield from _position(said)
     if advice := in_own_language(said.get("advice")):
         yield f"Advice     {advice}"
-    yield from _ways(said)
+    yield from _ways(said, row.get("manifest") or {})
 
 
 def _numbers(said: Explanation) -> Iterator[str]:
@@ -140,7 +141,20 @@ def _position(said: Explanation) -> Iterator[str]:
         yield line + (f", {everybody['rank']} of {everybody['of']} in the cluster" if everybody else "")
 
 
-def _ways(said: Explanation) -> Iterator[str]:
+def _edits(patch: Any, before: Any, path: str = "") -> Iterator[str]:
+    """What a merge patch changes, in the manner of `submit --set`."""
+    if isinstance(patch, dict):
+        for key, value in patch.items():
+            step = f'"{key}"' if "." in key else key
+            yield from _edits(value, before.get(key) if isinstance(before, dict) else None, f"{path}.{step}" if path else step)
+    elif isinstance(patch, list) and isinstance(before, list) and len(patch) == len(before):
+        for place, (value, old) in enumerate(zip(patch, before)):
+            yield from _edits(value, old, f"{path}[{place}]")
+    elif patch != before:
+        yield shlex.quote(f"{path}={json.dumps(patch, ensure_ascii=False) if not isinstance(patch, str) else patch}")
+
+
+def _ways(said: Explanation, manifest: Manifest) -> Iterator[str]:
     unblock = said.get("unblock")
     if not unblock:
         return
@@ -164,5 +178,7 @@ def _ways(said: Explanation) -> Iterator[str]:
         if way.get("delayed"):
             yield f"     delayed: {', '.join(each.get('job', '') for each in way['delayed'])}"
         if patch := way.get("patch"):
-            how = "as a patch of the job" if way.get("in_place") else "in a changed copy"
-            yield f"     {how}: {json.dumps(patch, ensure_ascii=False)}"
+            edits = list(_edits(patch, manifest))
+            in_place = f"on the job as it is: {' '.join(edits)}"
+            copied = f"in a copy of it: basalt submit FILE {' '.join(f'--set {edit}' for edit in edits)}"
+            yield f"     {in_place if way.get('in_place') else copied}"

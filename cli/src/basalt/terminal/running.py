@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,7 @@ def run(command: click.Command, prog: str, *, volcano: bool = False) -> NoReturn
 
 def code(command: click.Command, prog: str, args: Sequence[str], *, volcano: bool = False) -> int:
     """Run a command; its exit code. With `volcano`, errors are told as Volcano's tools do: on stdout, and the code is 255."""
+    _never_fail_to_print()
     try:
         result = command.main(args=list(args), prog_name=prog, standalone_mode=False)
         sys.stdout.flush()
@@ -59,6 +61,13 @@ def code(command: click.Command, prog: str, args: Sequence[str], *, volcano: boo
     except BasaltError as error:
         tell(error, volcano=volcano)
         return Exit.VOLCANO if volcano else code_of(error)
+
+
+def _never_fail_to_print() -> None:
+    """A terminal that knows fewer characters gets question marks in their place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def tell(error: BasaltError, *, volcano: bool = False) -> None:
