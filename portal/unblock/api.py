@@ -110,7 +110,7 @@ class ExplainViewSet(ObjectViewSet):
         self.allow("jobs.act", job)
         if job.deleted_at is not None:
             raise Http404(f"Job {job} is gone; only its history is left.")
-        name = request.data.get("class") if isinstance(request.data, dict) else None
+        name = only(request.data).obj.get("class")
         if not isinstance(name, str):
             raise BadRequest("name a priority class", [FieldError("/class", "must be the name of a priority class", "type")])
         priority.set_class(job, name)
