@@ -15,10 +15,11 @@ import requests
 import yaml
 
 from testbed.server import ApiServer, free_port
-from testbed.stack import PASSWORD, ROOT, Stack
+from testbed.stack import PASSWORD, ROOT, Stack, eventually
 from tests.deploy.rendered import KUSTOMIZE, Obj, Process, named, of_kind, processes
 
 NAMESPACE = "basalt-system"
+PATIENCE = 120.0
 HOST = "basalt.example.com"
 _PREFIX = f"system:serviceaccount:{NAMESPACE}:"
 _AUDIT = """\
@@ -110,6 +111,13 @@ class Deployed(Stack):
         with (self.folder / f"{name}.log").open("ab") as log:
             environment = self._environment_of(name, process)
             self._processes[name] = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+
+    def wait_ready(self, *names: str) -> None:
+        """Wait, with patience: seven processes begin at once."""
+        for name in names:
+            eventually(
+                lambda name=name: self._is_ready(name), PATIENCE, why=lambda name=name: f"{name}: {self.log(name)[-3000:]}"
+            )
 
     def once(self, title: str, *extra: str) -> str:
         """Run what a Job or CronJob runs; what it says."""

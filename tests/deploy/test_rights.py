@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,11 +37,12 @@ from cluster.kubernetes import KubernetesCluster, connect
 from testbed.collector import Collector
 from testbed.kubelet import FakeKubelet
 from testbed.server import TOKEN, binary
-from testbed.stack import eventually
+from testbed.stack import eventually as within
 from tests.deploy.rendered import Obj, of_kind, with_components
-from tests.deploy.strict import Asked, Deployed, StrictServer, granted
+from tests.deploy.strict import PATIENCE, Asked, Deployed, StrictServer, granted
 
 pytestmark = pytest.mark.services
+eventually = partial(within, seconds=PATIENCE)
 
 RUNNING = ("scheduler", "controller", "mirror", "worker", "web", "webhook")
 
@@ -255,7 +258,7 @@ def test_flows_and_cron_jobs_run(basalt: Deployed, backend: KubernetesCluster) -
     for action in ("suspend", "resume"):
         assert basalt.rest("POST", f"cronjobs/default/nightly/actions/{action}").ok
     backend.patch(CRON_JOB, "nightly", "default", {"spec": {"schedule": "* * * * *"}})
-    eventually(lambda: (backend.get(CRON_JOB, "nightly", "default").get("status") or {}).get("lastSuccessfulTime"), 100)
+    eventually(lambda: (backend.get(CRON_JOB, "nightly", "default").get("status") or {}).get("lastSuccessfulTime"))
     for kind, name in (("cronjobs", "nightly"), ("jobflows", "chain"), ("jobtemplates", "step")):
         assert basalt.rest("DELETE", f"{kind}/default/{name}").ok, name
 
@@ -340,3 +343,25 @@ def test_every_right_is_used(basalt: Deployed, server: StrictServer, objects: tu
     unused = granted(objects) - server.audited().asked
     assert sorted(unused - NOT_HERE - SOMETIMES) == []
     assert sorted(NOT_HERE - unused) == [], "these are used after all"
+
+
+def test_without_celery_the_controller_has_the_rights_of_workers(
+    basalt: Deployed, server: StrictServer, backend: KubernetesCluster, tmp_path: Path
+) -> None:
+    objects = with_components(tmp_path, "threads")
+    rights = of_kind(objects, "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    server.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(rights), check=True)
+    for name in ("controller", "worker"):
+        basalt.end(name)
+    alone = Deployed(server, tmp_path, objects, {"REDIS_URL": os.environ["REDIS_URL"]})
+    try:
+        alone.begin("Deployment basalt-controller")
+        alone.wait_ready("controller")
+        backend.create(JOB, job("threaded", plugins={"svc": [], "ssh": []}))
+        eventually(lambda: phase(backend, "threaded") == "Completed", why=lambda: alone.log("controller")[-2000:])
+        backend.delete(JOB, "threaded", "default")
+        assert alone.end("controller") == 0
+    finally:
+        alone.stop()
+    assert server.audited().forbidden <= NOT_READ
+    assert Asked("basalt-controller", "update", "coordination.k8s.io", "leases") in server.audited().asked
