@@ -175,13 +175,16 @@ class Informer:
     def _file(self, kind: Kind, key: str, old: Obj | None, new: Obj | None) -> None:
         for name, function in self._functions[kind]:
             index = self._indexes[kind, name]
-            for value in function(old) if old is not None else ():
+            was, now = (tuple(function(obj)) if obj is not None else () for obj in (old, new))
+            if was == now:
+                continue
+            for value in was:
                 filed = index.get(value)
                 if filed is not None:
                     filed.pop(key, None)
                     if not filed:
                         del index[value]
-            for value in function(new) if new is not None else ():
+            for value in now:
                 index.setdefault(value, {})[key] = None
         if new is None:
             self._objects[kind].pop(key, None)

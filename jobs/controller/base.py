@@ -9,6 +9,7 @@ from typing import Protocol
 
 from cluster.clock import Clock
 from cluster.informer import Change, Informer
+from cluster.kinds import Kind
 from cluster.port import Cluster
 from cluster.rests import Rests
 from jobs.controller.restraint import Restraint
@@ -61,9 +62,10 @@ class Context:
 
 
 class Controller(Protocol):
-    """One reconciler. Keys are `namespace/name` of its own kind."""
+    """One reconciler. Keys are `namespace/name` of its own kind; `kinds` are those whose changes it is told of."""
 
     name: str
+    kinds: tuple[Kind, ...]
 
     def start(self) -> None:
         """What must be there before anything else; called once, after the local copy is complete."""

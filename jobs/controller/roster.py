@@ -11,6 +11,7 @@ from cluster.clock import Clock
 from cluster.discovery import HyperNodeController
 from cluster.errors import ApiError, Conflict
 from cluster.informer import Change, Informer
+from cluster.kinds import Kind
 from cluster.port import Cluster
 from cluster.rests import Rests
 from jobs.controller.bare import BarePodController
@@ -39,6 +40,7 @@ class Roster:
 
     informer: Informer
     controllers: dict[str, Controller]
+    _by_kind: dict[Kind, list[Controller]]
 
     @classmethod
     def over(
@@ -65,12 +67,14 @@ class Roster:
             CronController(context, events),
             HyperNodeController(cluster, informer),
         )
-        return cls(informer, {controller.name: controller for controller in controllers})
+        by_kind = {kind: [each for each in controllers if kind in each.kinds] for kind in kinds}
+        return cls(informer, {controller.name: controller for controller in controllers}, by_kind)
 
     def concerned(self, changes: Iterable[Change]) -> Iterator[Key]:
         """The keys that changes concern; an object that makes no sense to one controller does not stop the others."""
         for change in changes:
-            for name, controller in self.controllers.items():
+            for controller in self._by_kind.get(change.kind, ()):
+                name = controller.name
                 try:
                     yield from [(name, key) for key in controller.keys(change)]
                 except Exception:
