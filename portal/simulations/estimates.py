@@ -32,8 +32,10 @@ FRESH = 60.0
 """Seconds of wall time for which estimates are not worked out again."""
 MOST = 200
 """Waiting jobs that are estimated, the first in line."""
-FUTURES = 16
+FUTURES = 12
 HORIZON = 7 * 86_400.0
+STEPS = 300
+"""Cycles after which a future is left: what has not started by then is not in sight."""
 BUDGET = 30.0
 """Wall seconds that one round may take; fewer futures are played then."""
 WINDOW = timedelta(days=7)
@@ -95,11 +97,12 @@ def refresh(*, futures: int = FUTURES, pause: float = 0.5) -> int:
     """Work out estimates for the first jobs in line, and keep them; how many."""
     with copy.current().pinned() as view:
         objs, now, places = present.objects_now(view), view.at, dict(view.places)
+        never = {uid for uid, job in view.cache.jobs.items() if job.impossible is not None}
     times = run_times()
     workload = present.workload(objs, now, times)
     simulation = Simulation(workload, work.conf_in_force())
     simulation.look()
-    waiting = [run for run in simulation.jobs.runs.values() if run.outcome.start is None]
+    waiting = [run for run in simulation.jobs.runs.values() if run.outcome.start is None and run.job.key not in never]
     waiting.sort(key=lambda run: places.get(run.job.key, len(places) + 1))
     chosen = waiting[:MOST]
     if not chosen:
@@ -108,7 +111,7 @@ def refresh(*, futures: int = FUTURES, pause: float = 0.5) -> int:
     heed = _Pace(time.monotonic() + BUDGET, pause)
     found = estimate(
         simulation, past, [run.index for run in chosen], futures=futures, horizon=HORIZON,
-        factor=_misses(now).factor(), stop=heed.stop,
+        factor=_misses(now).factor(), steps=STEPS, stop=heed.stop,
     )  # fmt: skip
     by_group = {run.job.key: found[run.index] for run in chosen if run.index in found}
     return _keep(by_group, places, now, heed.futures, times.count)

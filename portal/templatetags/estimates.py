@@ -16,4 +16,4 @@ register = template.Library()
 def start_estimate(job: Job) -> dict[str, Any]:
     """The last estimate; looking at it has a new one worked out when it is old."""
     shown = estimates.of(job)
-    return {"row": shown.row, "state": shown.state, "days": int(estimates.HORIZON // 86_400)}
+    return {"row": shown.row, "state": shown.state}

@@ -67,13 +67,13 @@ def calibrate(
     options: Options | None = None,
     tell: Callable[[int], None] = lambda count: None,
 ) -> Calibration:
-    """Replay a workload, and foretell the start of each `every`-th job that has to wait, `most` at the most.
+    """Replay a workload, and foretell the starts of jobs that wait, whenever there are `every` new ones, `most` at the most.
 
     An estimate knows only what had happened by then: jobs that had arrived, run times of those that had ended.
     """
     simulation, past, misses, found = Simulation(workload, conf, options), Past(), Misses(), Calibration()
     by_name = {job.name: job for job in workload.jobs}
-    ended, fresh, seen, waiting = 0, list[int](), 0, 0
+    ended, seen, fresh, waiting = 0, 0, list[int](), list[int]()
     open_: list[Foretold] = []
     while simulation.step():
         while ended < len(simulation.jobs.finished):
@@ -91,10 +91,9 @@ def calibrate(
                 misses.add(each.started - each.at, each.said.raw)
         due = [index for index in fresh if simulation.now >= workload.jobs[index].arrival + SETTLE]
         fresh = [index for index in fresh if index not in due]
-        due = [index for index in due if index in simulation.jobs.runs and _start(simulation, index) is None]
-        waiting += len(due)
-        if due and ended >= WARM and len(found.foretold) < most and waiting >= every:
-            waiting = 0
+        waiting = [i for i in [*waiting, *due] if i in simulation.jobs.runs and _start(simulation, i) is None]
+        if len(waiting) >= every and ended >= WARM and len(found.foretold) < most:
+            due, waiting = waiting, []
             factor = misses.factor([(simulation.now - each.at, each.said.raw) for each in open_])
             said = estimate(simulation, past, due, futures=futures, factor=factor, seed=len(found.foretold))
             made = [Foretold(index, simulation.now, each) for index, each in said.items()]

@@ -18,11 +18,13 @@ from scheduler.simulation.runtimes import Likeness, RunTimes, prefix_of
 from scheduler.simulation.workload import Job, Workload
 
 FUTURES = 24
-HORIZON = 14 * 86_400.0
+HORIZON = 30 * 86_400.0
 """Seconds that a future is played for at most."""
 RECENT, LEAST = 80, 10
 """Past estimates that tell by how much P90 was missed, and how few of them say nothing."""
 WIDEST = 20.0
+MOST_NEW = 4000
+"""New jobs in a future at most: what comes after so many of them decides nothing any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,13 @@ def estimate(
     period: float = 120.0,
     factor: float = 1.0,
     seed: int = 0,
+    steps: int = 1_000_000,
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[int, Estimate]:
-    """Estimates for waiting jobs, by index, from a simulation as it stands now (it is left as it is)."""
+    """Estimates for waiting jobs, by index, from a simulation as it stands now (it is left as it is).
+
+    A future ends when all of them have started, at the horizon, or after so many steps. `stop` is asked before each future.
+    """
     state, starts = now.state(), {index: list[float]() for index in wanted}
     by: dict[int, str] = {}
     for number in range(futures):
@@ -98,7 +104,7 @@ def estimate(
         chance = Random(f"{seed}/{number}")  # noqa: S311 - futures, nothing secret
         future = _future(now, state, past, chance, replace(now.options, period=period, until=now.now + horizon, mtbf=0.0), by)
         awaited = set(wanted)
-        while awaited and future.step():
+        while awaited and future.totals.cycles - now.totals.cycles < steps and future.step():
             arrived = {i for i in awaited if _start_of(future, i) is not None}
             for index in arrived:
                 starts[index].append((_start_of(future, index) or 0.0) - now.now)
@@ -170,7 +176,7 @@ def _arrivals(past: Past, now: float, span: float, chance: Random, first: int) -
         return []
     begin, length = known[0].arrival, known[-1].arrival - known[0].arrival
     offset, found = chance.uniform(0, length), list[Job]()
-    for turn in range(int(span / length) + 2):
+    for turn in range(min(int(span / length) + 2, MOST_NEW // len(known) + 2)):
         for number, job in enumerate(known):
             at = job.arrival - begin - offset + turn * length
             if 0 <= at <= span:

@@ -88,7 +88,7 @@ class Row:
 
 def run(setting: Setting, tell: Callable[[int, int], bool] = lambda done, of: True) -> list[Row]:
     """Every way with every number of jobs. `tell` hears of progress, and ends the experiment early by False."""
-    rows, count = [], 0
+    rows, count = list[Row](), 0
     of = len(setting.jobs) * len(WAYS) * setting.repetitions
     for jobs in setting.jobs:
         for way in WAYS:
