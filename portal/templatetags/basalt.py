@@ -256,10 +256,16 @@ def pod_cells(row: Row) -> SafeString:
 
 
 @register.simple_tag
+def pod_counts(row: Row) -> str:
+    """How many pods of a large job's task are in which state."""
+    return " · ".join(f"{display.number(stretch.pods)} {stretch.phase.label}" for stretch in row.stretches)
+
+
+@register.simple_tag
 def pod_stretches(row: Row) -> SafeString:
     """A task of a large job: marks by state, each for many pods, and how many pods are in which state."""
     marks = "".join(_stretch(stretch) for stretch in row.stretches)
-    said = " · ".join(f"{display.number(s.pods)} {s.phase.label}" for s in row.stretches)
+    said = pod_counts(row)
     each = ngettext("one mark a pod", "one mark for %(n)s pods", row.each) % {"n": display.number(row.each)}
     return format_html(
         '<div><div class="cells many" aria-hidden="true">{}</div><small class="ink3">{} ({})</small></div>',

@@ -89,17 +89,22 @@ def test_an_ending_action_stops_the_pods_that_have_not_finished(world: World, ac
         world.group()
 
 
-def test_a_suspended_job_resumes_without_using_up_a_retry(world: World):
+def test_a_hundred_rounds_of_suspending_and_resuming_use_up_no_retry(world: World):
     from jobs.operations import act
 
-    world.started(job())
-    for _ in range(5):
-        act(world.cluster, "default", "train", "suspend")
-        world.turn()
-        assert (world.phase(), world.pods("train")) == ("Aborted", [])
-        act(world.cluster, "default", "train", "resume")
-        world.turn()
-        assert (world.phase(), world.status()["retryCount"]) == ("Running", 0)
+    world.started(job(maxRetry=3))
+    for _ in range(100):
+        for action, phase in (("suspend", "Aborted"), ("resume", "Running")):
+            act(world.cluster, "default", "train", action)
+            act(world.cluster, "default", "train", action)  # twice is once
+            world.turn()
+            assert (world.phase(), world.status()["retryCount"]) == (phase, 0)
+            assert act(world.cluster, "default", "train", action) is None  # it is so already
+        assert len(world.pods("train")) == 2
+    assert world.cluster.list(COMMAND).items == []
+    act(world.cluster, "default", "train", "restart")
+    world.turn()
+    assert (world.phase(), world.status()["retryCount"]) == ("Running", 1)
 
 
 def test_restarting_makes_all_pods_anew_and_counts(world: World):

@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 from jobs.choices import GroupPhase, JobPhase
-from jobs.models import Job
+from jobs.models import Job, JobLabel
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 VERDICT = {
@@ -16,8 +16,8 @@ VERDICT = {
 }  # fmt: skip
 
 
-def make_jobs(count: int, seed: int = 1) -> None:
-    """`count` jobs of every phase, in twelve queues, of twenty people."""
+def make_jobs(count: int, seed: int = 1, *, queues: int = 12, owners: int = 20, labels: bool = False) -> None:
+    """`count` jobs of every phase, in twelve queues, of twenty people, unless it is said otherwise."""
     rng = random.Random(seed)
     manifest = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -25,21 +25,28 @@ def make_jobs(count: int, seed: int = 1) -> None:
         "metadata": {},
         "spec": {"tasks": [{"name": "x" * 40}] * 20},
     }
-    Job.objects.bulk_create((_job(rng, number, manifest) for number in range(count)), batch_size=500)
+    Job.objects.bulk_create((_job(rng, number, manifest, queues, owners) for number in range(count)), batch_size=500)
+    if labels:
+        rows = (JobLabel(job_id=_uid(number), key="app", value=f"a{number % 100}") for number in range(count))
+        JobLabel.objects.bulk_create(rows, batch_size=500)
 
 
-def _job(rng: random.Random, number: int, manifest: dict) -> Job:
+def _uid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def _job(rng: random.Random, number: int, manifest: dict, queues: int, owners: int) -> Job:
     phase = rng.choice(list(JobPhase))
     at = BEGIN + timedelta(seconds=number * 7)
     waits = phase == JobPhase.PENDING
     return Job(
-        uid=f"00000000-0000-4000-8000-{number:012d}",
+        uid=_uid(number),
         name=f"job-{number:06d}",
         namespace=f"team-{number % 5}",
         resource_version=number + 1,
         created_at=at,
-        queue=f"queue-{number % 12}",
-        owner=f"user-{number % 20}",
+        queue=f"queue-{number % queues}",
+        owner=f"user-{number % owners}",
         phase=phase,
         group_phase=GroupPhase.INQUEUE if waits and number % 2 else "",
         phase_since=at,

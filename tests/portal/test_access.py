@@ -29,7 +29,8 @@ TABLE = {
     ("user", "owner", "staff"): """
         simulations:list simulations:new simulations:detail simulations:file
         GET:api:job-start-estimate GET:api:job-start-estimate-by-uid
-        overview find scheduler jobs:list jobs:detail jobs:compare jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
+        overview find scheduler jobs:list jobs:detail jobs:compare
+        jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
