@@ -13,6 +13,7 @@ from cluster.errors import AlreadyExists, ApiError
 from cluster.events import Level, event_about
 from cluster.kinds import EVENT
 from cluster.port import Cluster, Obj
+from cluster.recorder import BURST, RATE, Budget
 
 COMPONENT = "vc-controller-manager"
 QUIET_SECONDS = 10.0
@@ -22,11 +23,13 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Writes Events. Telling is never worth failing for: a refused Event is logged."""
+    """Writes Events. Telling is never worth failing for: a refused Event is logged. Of one object so much is told at once, and
+    ever less from then on, as client-go has it."""
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster, self._clock = cluster, clock
         self._said: OrderedDict[str, float] = OrderedDict()
+        self._budgets: OrderedDict[str, Budget] = OrderedDict()
         self._lock = threading.Lock()
 
     def normal(self, obj: Obj, reason: str, message: str) -> None:
@@ -40,7 +43,7 @@ class EventRecorder:
     def _record(self, obj: Obj, level: Level, reason: str, message: str) -> None:
         same = (objects.uid(obj), level, reason, *((message,) if level == "Normal" else ()))
         name = f"{objects.name(obj)[:236]}.{hashlib.sha256(chr(0).join(same).encode()).hexdigest()[:16]}"
-        if level == "Warning" and not self._is_due(name):
+        if (level == "Warning" and not self._is_due(name)) or not self._is_affordable(objects.uid(obj)):
             return
         try:
             self._write(name, obj, level, reason, message)
@@ -57,6 +60,15 @@ class EventRecorder:
             if len(self._said) > _REMEMBERED:
                 self._said.popitem(last=False)
         return True
+
+    def _is_affordable(self, uid: str) -> bool:
+        now = self._clock.now()
+        with self._lock:
+            budget = self._budgets.setdefault(uid, Budget(BURST, RATE, now))
+            self._budgets.move_to_end(uid)
+            if len(self._budgets) > _REMEMBERED:
+                self._budgets.popitem(last=False)
+            return budget.take(now)
 
     def _write(self, name: str, obj: Obj, level: Level, reason: str, message: str) -> None:
         stamp = objects.now_stamp(self._clock)
