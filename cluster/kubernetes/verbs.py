@@ -44,13 +44,15 @@ def replace(kind: Kind, obj: Obj, manager: str = "", dry_run: bool = False) -> R
 def patch(
     kind: Kind, name: str, namespace: str, body: Any, patch_type: PatchType = "merge", manager: str = "", dry_run: bool = False
 ) -> Request:
-    """Patch; what is applied says what it is."""
+    """Patch; what is applied says what it is, and takes over fields that another manager set."""
     if patch_type not in _MEDIA:
         raise BadRequest(f"{patch_type!r} is no patch type: merge, json or apply")
     if patch_type == "apply" and isinstance(body, dict):
         meta = {"name": name, **(body.get("metadata") or {})}
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **body, "metadata": meta}
     query = _options(manager or ("apply" if patch_type == "apply" else ""), dry_run)
+    if patch_type == "apply":
+        query["force"] = "true"
     return Request("PATCH", _path(kind, namespace, name), query, body, _MEDIA[patch_type])
 
 

@@ -265,6 +265,7 @@ class PortSuite:
         assert apply({"k": "1", "l": "1"})["data"] == {"k": "1", "l": "1"}
         port.patch(CONFIG_MAP, "a", NS, {"data": {"foreign": "x"}})
         assert apply({"k": "2"})["data"] == {"k": "2", "foreign": "x"}
+        assert apply({"foreign": "mine"})["data"] == {"foreign": "mine"}, "what another set is taken over"
 
     def test_what_is_applied_must_bear_the_name_it_is_sent_for(self, port: Cluster) -> None:
         for body in (config("b"), {"metadata": {"name": "a", "namespace": "elsewhere"}}):

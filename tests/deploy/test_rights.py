@@ -85,6 +85,7 @@ SOMETIMES = {
     Asked(WORKER, "update", "networking.k8s.io", "networkpolicies"),
     # What the local copy of a webhook has not seen yet.
     *(Asked(HOOK, "get", group, kind) for group, kind in (("", "namespaces"), ("scheduling.k8s.io", "priorityclasses"))),
+    Asked(WEB, "get", "", "namespaces"),
 }
 """Granted, and seen now and then: it depends on who was quicker."""
 
