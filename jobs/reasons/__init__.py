@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from cluster.display import amount, number, quantity, resource_name, short_model, spaced
 from cluster.quantities import is_gpu
+from jobs.elsewhere import SAID
 from jobs.reasons.labels import cause_label, spared_label, stage_label
 from jobs.reasons.sentences import ADVICE, LONG, SHORT, Verdict, beyond_cluster, beyond_queue, is_impossible
 from scheduler.framework.explain import Code, Stage
@@ -90,7 +91,9 @@ class Step:
 
 
 def steps(verdict: Verdict) -> list[Step]:
-    """The stages in the order in which this job meets them, up to and beyond the one that holds it."""
+    """The stages in the order in which this job meets them, up to and beyond the one that holds it; none that nobody says."""
+    if verdict.get("code") == SAID:
+        return []  # how far it came is known to its own scheduler alone
     order = [Stage.DEPENDENCY, Stage.ADMISSION, Stage.QUEUE_LIMIT, Stage.NODE_FIT, Stage.TOPOLOGY, Stage.GANG]
     held = verdict.get("stage", "")
     if verdict.get("code") == Code.GANG_TOO_FEW_PODS:  # pods that do not exist are missed before anything else is asked

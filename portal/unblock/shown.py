@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from cluster.access import policy
 from cluster.display import number
 from jobs import reasons, summary
+from jobs.elsewhere import SAID
 from jobs.models import Job, PodGroup
 from jobs.submit.preview import offered_queues
 from portal.unblock import words
@@ -41,8 +42,8 @@ def waits(job: Job) -> bool:
 
 
 def answer_of(user: Any, job: Job, wait: float = 0.0) -> Answer:
-    """What is known of a waiting job. Raises Unavailable without a cluster."""
-    if not waits(job) or not policy().may(user, "jobs.submit"):
+    """What is known of a waiting job; nothing of one that another scheduler places. Raises Unavailable without a cluster."""
+    if not waits(job) or (job.verdict or {}).get("code") == SAID or not policy().may(user, "jobs.submit"):
         return Answer("none")
     key: Key = (job.uid, job.namespace, job.name, tuple(sorted(offered_queues(user))))
     return desk.ask(key, wait)

@@ -92,11 +92,17 @@ if (holder) {
       const bold = document.createElement("b");
       bold.append(...amount(bar.allocated, resource));
       const before = figures.textContent;
-      figures.replaceChildren(...(bar.allocated || bar.deserved ? [bold, "/", ...amount(bar.deserved, resource)] : ["–"]));
+      figures.replaceChildren(...(bar.allocated || bar.deserved ? [bold, "/", ...deserved(node, bar, resource)] : ["–"]));
       if (!first || before !== figures.textContent) flash(figures.closest("td"));
       return;
     }
-    for (const part of rows.get(node.name).request ? ["deserved", "allocated", "admitted", "request"] : ["deserved", "allocated"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+    put(node.line.querySelector("[data-part=deserved]"), deserved(node, bar, resource));
+    for (const part of rows.get(node.name).request ? ["allocated", "admitted", "request"] : ["allocated"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+  }
+
+  // Where another scheduler serves the cluster, what a queue deserves is known only if its spec says so.
+  function deserved(node, bar, resource) {
+    return bar.deserved || rows.get(node.name).request ? amount(bar.deserved, resource) : ["–"];
   }
 
   function put(place, content) {

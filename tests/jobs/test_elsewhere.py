@@ -64,7 +64,7 @@ def test_it_is_worded_as_a_quotation() -> None:
     assert say(found) == "Scheduler: 100% busy %(asked)s"
     assert headline(found) == ("The scheduler of this job says: 100% busy %(asked)s.", "")
     assert advice(found).startswith("Another scheduler than Basalt's")
-    assert [step.stage for step in steps(found) if step.status == "held"] == ["gang"]
+    assert steps(found) == []  # how far it came is not known
     assert held.is_held(found)
     with translation.override("zh-hans"):
         assert say(found).startswith("调度器：")
