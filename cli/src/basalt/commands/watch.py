@@ -98,7 +98,7 @@ def _table(rows: list[JobRow], now: datetime, everywhere: bool, height: int) -> 
     rows.sort(key=lambda row: row["created_at"], reverse=True)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in (*(["Namespace"] if everywhere else []), "Name", "Queue", "Phase", "Pods", "GPUs", "Age", "Why"):
-        table.add_column(title, no_wrap=True, overflow="ellipsis")
+        table.add_column(title, no_wrap=title != "Why")
     for row in rows[: max(height - 3, 5)]:
         colour = COLOURS.get(row["mark"], "")
         table.add_row(
@@ -109,7 +109,7 @@ def _table(rows: list[JobRow], now: datetime, everywhere: bool, height: int) -> 
             f"{row['running']}/{row['replicas']}",
             str(row["gpus"] or ""),
             since(row["created_at"], now),
-            Text(in_own_language(row["why"]), style="dim"),
+            Text(in_own_language(row["why"]), style="dim", no_wrap=True, overflow="ellipsis"),  # this alone gives way
         )
     more = len(rows) - max(height - 3, 5)
     return Group(table, Text(f"… and {more} more", style="dim")) if more > 0 else table
