@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from redis import Redis
 
 from cluster.admission import admission
 from cluster.admitted import Admitted
 from cluster.kubernetes import KubernetesCluster, connect
 from portal import metrics
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -20,6 +23,8 @@ _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 @cache
 def redis() -> Redis:
     """Redis, at REDIS_URL."""
+    from redis import Redis  # a tenth of a second, which who needs no Redis is spared
+
     if not settings.REDIS_URL:
         raise ImproperlyConfigured("workers in other processes need Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0")
     return Redis.from_url(settings.REDIS_URL, socket_timeout=30, socket_connect_timeout=5, health_check_interval=30)

@@ -110,12 +110,12 @@ class Flights:
 
     async def _send(self, request: Request) -> tuple[int, str | None, bytes]:
         import aiohttp
+        from yarl import URL
 
         url, headers, data = self._transport.encoded(request)
         try:
-            timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._transport.answer_seconds)
             async with self._session.request(
-                request.method, url, data=data, headers=headers, timeout=timeout, allow_redirects=False, **self._more
+                request.method, URL(url, encoded=True), data=data, headers=headers, allow_redirects=False, **self._more
             ) as answer:
                 return answer.status, answer.headers.get("Retry-After"), await answer.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -136,6 +136,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 def _session(transport: Transport) -> tuple[Any, dict[str, Any]]:
     """Connections as the client's asyncio flavour makes them from the same configuration, and what each request says besides."""
+    import aiohttp
     from kubernetes.aio.client import Configuration
     from kubernetes.aio.client.rest import RESTClientObject
     from kubernetes.client.rest import should_bypass_proxies
@@ -147,7 +148,8 @@ def _session(transport: Transport) -> tuple[Any, dict[str, Any]]:
         if hasattr(known, name) and hasattr(fresh, name):
             setattr(fresh, name, getattr(known, name))
     fresh.client_session_kwargs = {"trust_env": False, "auto_decompress": True}
-    more: dict[str, Any] = {"server_hostname": known.tls_server_name} if known.tls_server_name else {}
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=transport.answer_seconds)
+    more: dict[str, Any] = {"timeout": timeout, **({"server_hostname": known.tls_server_name} if known.tls_server_name else {})}
     if known.proxy and not should_bypass_proxies(known.host, known.no_proxy or ""):
         more |= {"proxy": known.proxy, **({"proxy_headers": known.proxy_headers} if known.proxy_headers else {})}
     return RESTClientObject(fresh)._create_pool_manager(), more

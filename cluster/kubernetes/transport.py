@@ -25,7 +25,7 @@ from cluster.port import Obj
 
 CONNECTIONS = 128
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 60.0
-_RENEWAL_SECONDS = 5.0
+_RENEWAL_SECONDS, _HEADS_SECONDS = 5.0, 1.0
 _UNSENT = (urllib3.exceptions.ConnectTimeoutError, urllib3.exceptions.NewConnectionError, urllib3.exceptions.SSLError)
 _CHUNK = 2**16
 
@@ -61,6 +61,8 @@ class Transport:
         configuration.connection_pool_maxsize = CONNECTIONS
         configuration.retries = urllib3.Retry(total=0)
         self.configuration = configuration
+        self._heads: dict[str, str] = {}
+        self._heads_until = float("-inf")
         self._renew, self._renewed_at, self._lock = renew, float("-inf"), threading.Lock()
         self._pool = client.ApiClient(configuration).rest_client.pool_manager
 
@@ -112,10 +114,7 @@ class Transport:
 
     def encoded(self, request: Request) -> tuple[str, dict[str, str], bytes | None]:
         """Address, headers and body of a request. Raises BadRequest for what is no JSON."""
-        headers = {"Accept": "application/json", "User-Agent": "basalt"}
-        for setting in self.configuration.auth_settings().values():
-            if setting["value"]:
-                headers[setting["key"]] = setting["value"].strip()
+        headers = self._headers()
         query = request.query or {}
         if self.manager and request.method in ("POST", "PUT", "PATCH"):
             query = {"fieldManager": self.manager, **query}
@@ -127,6 +126,16 @@ class Transport:
             return url, headers, orjson.dumps(request.body)
         except TypeError as error:
             raise BadRequest(f"the object cannot be written as JSON: {error}") from None
+
+    def _headers(self) -> dict[str, str]:
+        """What every request says. Credentials are asked for once a second: that may mean to look at files."""
+        if time.monotonic() >= self._heads_until:
+            heads = {"Accept": "application/json", "User-Agent": "basalt"}
+            for setting in self.configuration.auth_settings().values():
+                if setting["value"]:
+                    heads[setting["key"]] = setting["value"].strip()
+            self._heads, self._heads_until = heads, time.monotonic() + _HEADS_SECONDS
+        return dict(self._heads)
 
     def pause(self, status: int, retry_after: str | None, said: bytes, tried: int) -> float | None:
         """Seconds after which a request that was not carried out is made again; None: its answer stands."""
@@ -149,6 +158,7 @@ class Transport:
                 return False
             self.configuration.api_key = fresh.api_key
             self.configuration.refresh_api_key_hook = fresh.refresh_api_key_hook
+            self._heads_until = float("-inf")
             return bool(self.configuration.auth_settings() != before)
 
     def _send(self, request: Request, *, stream: bool, seconds: float) -> Any:
