@@ -8,11 +8,12 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from portal import apply_page, probes, samples_page, scheduler_page, views
+from portal import apply_page, find, probes, samples_page, scheduler_page, views
 from portal.unblock import views as unblock_views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
+    path("find/", find.find, name="find"),
     path("sign-in/", views.SignIn.as_view(), name="login"),
     path("sign-out/", views.SignOut.as_view(), name="logout"),
     path("preferences/theme/", views.theme, name="theme"),
