@@ -6,6 +6,8 @@ import threading
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from time import monotonic
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -35,15 +37,21 @@ class _Served:
 
 
 class SchedulerMetrics:
-    """A sink of cycles. `cache` is the scheduler's model, for what is told of jobs, queues and cards as they are now."""
+    """A sink of cycles. `cache` is the scheduler's model, for what is told of jobs, queues and cards.
+
+    It is read in the thread that owns it, after a cycle, but not more often than each `every` seconds.
+    """
 
     def __init__(
         self,
         into: CollectorRegistry = registry,
         cache: Callable[[], SchedulerCache | None] = lambda: None,
         clock: Clock | None = None,
+        every: float = 5.0,
     ) -> None:
-        self._cache, self._clock = cache, clock or SystemClock()
+        self._cache, self._clock, self._every = cache, clock or SystemClock(), every
+        self._read_at = float("-inf")
+        self._model: list[Metric] = []
         self._histograms(into)
         self._counters(into)
         self._lock = threading.Lock()
@@ -110,8 +118,13 @@ class SchedulerMetrics:
         if len(self._placed) > MOST_PLACED:  # pods that were never bound
             self._placed.clear()
         self._placed.update(record.placed)
+        cache = self._cache()
         with self._lock:
             self._take_over(record, end)
+            if cache is not None and monotonic() >= self._read_at + self._every:
+                self._read_at = monotonic()
+                self._forget(cache.jobs)
+                self._model = list(_of_model(cache))
 
     def watched(self, created: float) -> None:
         """A pod of ours was seen for the first time."""
@@ -158,17 +171,14 @@ class SchedulerMetrics:
             self._served[uid] = _Served(job.queue, job.created, end)
 
     def _families(self) -> Iterator[Metric]:
-        cache = self._cache()
         with self._lock:
-            if cache is not None:
-                self._forget(cache.jobs)
             queues, waiting, served, retries = self._queues, dict(self._waiting), dict(self._served), dict(self._retries)
+            model = self._model
         yield GaugeMetricFamily("volcano_unschedule_job_count", "Gangs that wait for room", len(waiting))
         yield from _of_waiting(waiting, retries)
         yield from _of_served(dict(list(served.items())[-MOST_OBJECTS:]))
         yield from _of_shares(queues)
-        if cache is not None:
-            yield from _of_model(cache)
+        yield from model
 
     def _forget(self, jobs: Mapping[str, Any]) -> None:
         """Drop what is told of jobs that are gone."""
@@ -213,15 +223,15 @@ def _of_shares(queues: Mapping[str, QueueShare]) -> Iterator[Metric]:
 
 
 def _of_model(cache: SchedulerCache) -> Iterator[Metric]:
-    """What the model holds now. Read beside the scheduler's thread: a figure may be a moment old, none is torn."""
+    """What the model holds now."""
     queues = list(cache.queues.values())
     weights = {(queue.name,): float(queue.weight) for queue in queues}
     yield gauges("volcano_queue_weight", "Weight of a queue", ("queue_name",), weights)
     capability = {queue.name: cache.dims.units(queue.capability.values) for queue in queues if queue.capability.present.any()}
     yield from amounts("volcano_queue_capacity", "of the capability", capability)
     jobs = list(cache.jobs.values())
-    shares = {(job.namespace, job.name): share for job, share in _shares(cache, jobs) if share > 0}
-    yield gauges("volcano_job_share", "Dominant share of a job", ("job_ns", "job_id"), dict(list(shares.items())[-MOST_OBJECTS:]))
+    shares = dict(islice(_shares(cache, jobs), MOST_OBJECTS))
+    yield gauges("volcano_job_share", "Dominant share of a job", ("job_ns", "job_id"), shares)
     aside = GaugeMetricFamily("basalt_objects_set_aside", "Objects that make no sense to the scheduler", len(cache.doubts()))
     yield aside
     phases = {(phase,): float(count) for phase, count in Tally(job.phase for job in jobs).items()}
@@ -229,12 +239,12 @@ def _of_model(cache: SchedulerCache) -> Iterator[Metric]:
     yield from cards(cache.nodes)
 
 
-def _shares(cache: SchedulerCache, jobs: Sequence[JobInfo]) -> Iterator[tuple[JobInfo, float]]:
-    """The largest part of a cluster's total that each job holds (drf's figure)."""
+def _shares(cache: SchedulerCache, jobs: Sequence[JobInfo]) -> Iterator[tuple[tuple[str, str], float]]:
+    """The largest part of a cluster's total that each job holds (drf's figure), the newest first; none of those without."""
     total = cache.nodes.total().values
     owned = total > 0
-    for job in jobs:
+    for job in reversed(jobs):
         held = job.allocated
         width = min(len(held), len(total))
-        parts = held[:width][owned[:width]] / total[:width][owned[:width]]
-        yield job, float(parts.max()) if parts.size else 0.0
+        if held.any() and owned[:width].any():
+            yield (job.namespace, job.name), float((held[:width][owned[:width]] / total[:width][owned[:width]]).max())

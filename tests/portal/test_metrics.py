@@ -89,7 +89,7 @@ class Scheduled:
         self.cluster = EmbeddedCluster(clock=self.clock, admission=Admission())
         self.registry = CollectorRegistry()
         conf = Path(__file__).parents[2] / "deploy" / "volcano-scheduler.conf"
-        self.metrics = SchedulerMetrics(self.registry, lambda: self.loop.cache, self.clock)
+        self.metrics = SchedulerMetrics(self.registry, lambda: self.loop.cache, self.clock, every=0)
         measured = Measured(self.cluster, self.metrics, ("volcano",))
         self.loop = SchedulerLoop(measured, conf, self.clock, self.metrics)
         self.add(queue("default", capability={"cpu": "100", "memory": "1Ti", "nvidia.com/gpu": "8"}), *parts)
