@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-MEASURES = ("scheduler", "sharing", "openb", "gangs", "start", "joblist", "jobs", "gpus", "kubernetes", "kubernetes_jobs")
+MEASURES = (
+    "scheduler", "sharing", "openb", "gangs", "start", "joblist", "whatif", "jobs", "gpus",
+    "kubernetes", "kubernetes_jobs", "kubernetes_large",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> int:

@@ -45,9 +45,9 @@ def measure(options: argparse.Namespace) -> None:
     runtime.use(cluster)
     rows = []
     seconds, _ = timed(lambda: pinned(lambda view: view))
-    rows.append(["first look", f"{seconds:.2f}", "", ""])
+    rows.append(row("first look", [seconds]))
     seconds, _ = timed(lambda: pinned(lambda view: view.baseline))
-    rows.append(["nothing changed (once a copy)", f"{seconds:.2f}", "", ""])
+    rows.append(row("nothing changed (once a copy)", [seconds]))
     names = [f"wait-{place:05}" for place in range(0, options.pending, max(1, options.pending // options.questions))]
     for title, some in (("admitted", [f"wait-{place:05}" for place in range(0, 200, 20)]), ("not admitted", names[1:])):
         first, whole, tried = [], [], []
@@ -68,39 +68,43 @@ def measure(options: argparse.Namespace) -> None:
             first.append(marks[0])
             whole.append(marks[-1])
             tried.append(desk._answers[key].tried)
-        rows.append([f"what unblocks a job, {title}: first way", f"{percentile(first, 0.5):.2f}", f"{percentile(first, 0.95):.2f}", ""])
         runs = f"{percentile([float(each) for each in tried], 0.5):.0f}"
-        rows.append([f"what unblocks a job, {title}: all", f"{percentile(whole, 0.5):.2f}", f"{percentile(whole, 0.95):.2f}", runs])
+        rows.append(row(f"what unblocks a job, {title}: first way", first))
+        rows.append(row(f"what unblocks a job, {title}: all", whole, runs))
     manifest = job_of("new", ["q000"])
     seconds = [timed(lambda: pinned(lambda view: try_job(view, manifest)))[0] for _ in range(options.questions)]
-    rows.append(["dry run", f"{percentile(seconds, 0.5):.2f}", f"{percentile(seconds, 0.95):.2f}", ""])
+    rows.append(row("dry run", seconds))
     changed = {**worlds.queue("q001"), "spec": {"weight": 9, "reclaimable": True, "capability": {worlds.GPU: "100"}}}
     seconds = [timed(lambda: pinned(lambda view: queue_preview.on(view, changed)))[0] for _ in range(3)]
-    rows.append(["a queue's change", f"{percentile(seconds, 0.5):.2f}", f"{percentile(seconds, 0.95):.2f}", ""])
-    show(f"Questions to a copy of {options.nodes:,} nodes, {options.pending:,} waiting jobs", [(each[0], each[1:]) for each in rows], ["median s", "p95 s", "runs"])
+    rows.append(row("a queue's change", seconds))
+    title = f"Questions to a copy of {options.nodes:,} nodes, {options.pending:,} waiting jobs"
+    show(title, rows, ["median s", "p95 s", "runs"])
     pages(options)
+
+
+def row(title: str, seconds: list[float], more: str = "") -> tuple[str, list[str]]:
+    """A row of the table."""
+    return title, [f"{percentile(seconds, 0.5):.2f}", f"{percentile(seconds, 0.95):.2f}", more]
 
 
 def pages(options: argparse.Namespace) -> None:
     """The job's page and its REST answer, with an answer at hand, and one that is being worked out."""
     from bench.joblist import measure as page
     from bench.joblist import signed_in
-    from jobs.models import Job
     from tests import factories
     from tests.portal.bulk import make_jobs
 
     make_jobs(options.pending)
-    row = factories.job("wait-00000", namespace="bench", uid="job-wait-00000", verdict=factories.verdict())
-    row.save()
-    assert Job.objects.filter(pk=row.pk).exists()
+    job = factories.job("wait-00000", namespace="bench", uid="job-wait-00000", verdict=factories.verdict())
+    job.save()
     client = signed_in()
-    client.get(f"/api/v1/jobs/{row.uid}/explain?wait=10")
+    client.get(f"/api/v1/jobs/{job.uid}/explain?wait=10")
     rows = [
-        ["page", *page(client, f"/jobs/{row.uid}/", 40)],
-        ["part with the ways", *page(client, f"/jobs/{row.uid}/unblock/", 40)],
-        ["REST, wait=0", *page(client, f"/api/v1/jobs/{row.uid}/explain?wait=0", 40)],
+        ("page", page(client, f"/jobs/{job.uid}/", 40)),
+        ("part with the ways", page(client, f"/jobs/{job.uid}/unblock/", 40)),
+        ("REST", page(client, f"/api/v1/jobs/{job.uid}/explain?wait=0", 40)),
     ]
-    show("A waiting job's page", [(each[0], each[1:]) for each in rows], ["median ms", "p95 ms", "queries", "kB"])
+    show("A waiting job's page", rows, ["median ms", "p95 ms", "queries", "kB"])
 
 
 def pinned(ask: Callable[[Any], Any]) -> Any:
@@ -151,6 +155,7 @@ class Still:
 
     def _objects(self) -> Iterator[tuple[Any, Any]]:
         from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
+        from cluster.objects import owner_reference
         from jobs.keys import group_name
 
         options = self._options
@@ -167,8 +172,7 @@ class Still:
             job = job_of(f"wait-{place:05}", queues, place)
             wait = worlds.Job(group_name(job), PODS, ASKS, PODS, job["spec"]["queue"], 1000.0 + place)
             group, *pods = wait.objects()
-            owner = {"apiVersion": job["apiVersion"], "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
-            group["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+            group["metadata"]["ownerReferences"] = [owner_reference(job)]
             if place < 200:
                 group["status"]["phase"] = "Inqueue"
             yield POD_GROUP, group
