@@ -142,7 +142,7 @@ def test_copies_are_equal_to_what_they_are_copies_of() -> None:
     hardened = _patch(KUSTOMIZE / "base" / "hardened.yaml")
     assert _patch(KUSTOMIZE / "components" / "webhooks" / "hardened.yaml") == hardened
     deeper = [{**step, "path": f"/spec/jobTemplate{step['path']}"} for step in hardened]
-    assert _patch(KUSTOMIZE / "components" / "threads" / "hardened.yaml") == deeper
+    assert _patch(KUSTOMIZE / "components" / "tidy" / "hardened.yaml") == deeper
     assert _patch(KUSTOMIZE / "components" / "webhooks" / "hardened-cron.yaml") == deeper
 
 
@@ -162,6 +162,15 @@ def test_without_celery_the_controller_works_by_itself(everything: dict[str, tup
     for name in ("read", "write"):
         subjects = named(objects, "ClusterRoleBinding", f"basalt-controllers-{name}")["subjects"]
         assert [subject["name"] for subject in subjects] == ["basalt-controller"]
+
+
+def test_the_portal_alone_decides_nothing(everything: dict[str, tuple[Obj, ...]]) -> None:
+    objects = everything["portal-only"]
+    assert {title.rpartition("basalt-")[2] for title in processes(objects)} == {"web", "mirror", "migrate", "tidy"}
+    assert {obj["metadata"]["name"] for obj in of_kind(objects, "ServiceAccount")} == {"basalt-web", "basalt-mirror"}
+    assert {obj["metadata"]["name"] for obj in of_kind(objects, "ClusterRole")} == {"basalt-web", "basalt-mirror"}
+    settled = processes(objects)["Deployment basalt-web"].env
+    assert (settled["BASALT_SCHEDULER"], settled["BASALT_CONTROLLER"]) == ("off", "off")
 
 
 def test_the_image_runs_as_the_manifests_say() -> None:
