@@ -13,7 +13,7 @@ import pytest
 from cluster.admission import Admission
 from cluster.clock import ManualClock, SystemClock
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import Unavailable
+from cluster.errors import Unanswered, Unavailable
 from cluster.kinds import EVENT, NODE, POD, POD_GROUP, QUEUE
 from cluster.port import Outcome
 from scheduler.framework.explain import Code
@@ -162,6 +162,76 @@ def test_writes_that_cannot_be_done_are_tried_again_after_pauses_that_grow(clock
     loop._round(stop, Inline(), Inline(), Inline())
     assert nodes_of(cluster) == {"a-w-0": "n0"}
     loop.close()
+
+
+def test_news_that_change_no_decision_are_joined_into_one_later_cycle(clock, monkeypatch):
+    cluster = cluster_with(node("n0"), gang("a", 2, cpu=1))
+    monkeypatch.setattr(clock, "real", lambda seconds: seconds)
+    loop, stop, at = SchedulerLoop(cluster, None, clock), threading.Event(), [0.0]
+    monkeypatch.setattr("scheduler.loop.monotonic", lambda: at[0])
+    for _ in range(4):
+        loop._round(stop, Inline(), Inline(), Inline())
+        at[0] += 1
+    before = loop.cycles
+    for number in range(20):  # pods run, a node beats, statuses count: 20 times news, and nothing to decide
+        for name in ("a-w-0", "a-w-1"):
+            cluster.patch_status(POD, name, "default", {"phase": "Running", "message": str(number)})
+        cluster.patch_status(NODE, "n0", "", {"nodeInfo": {"beat": number}})
+        cluster.patch_status(QUEUE, "default", "", {"running": number})
+        cluster.patch_status(POD_GROUP, "a", "default", {"running": 2})
+        loop._round(stop, Inline(), Inline(), Inline())
+        at[0] += 0.02
+    assert loop.cycles == before
+    assert loop._until_due() == pytest.approx(0.5 - 20 * 0.02)
+    at[0] += 0.2
+    loop._round(stop, Inline(), Inline(), Inline())
+    assert loop.cycles == before + 1
+    loop._round(stop, Inline(), Inline(), Inline())
+    assert loop.cycles == before + 1
+    loop.close()
+
+
+@pytest.mark.parametrize("what", ["pod", "gone", "node", "labels", "queue", "group"])
+def test_news_that_may_change_a_decision_are_answered_at_once(clock, what):
+    cluster = cluster_with(node("n0"), gang("a", 1, cpu=1))
+    loop, stop = SchedulerLoop(cluster, None, clock), threading.Event()
+    for _ in range(4):
+        loop._round(stop, Inline(), Inline(), Inline())
+    before = loop.cycles
+    match what:
+        case "pod":
+            add(cluster, pod("b", "w", 0, {"cpu": "1"}))
+        case "gone":
+            cluster.delete(POD, "a-w-0", "default", grace_seconds=0)
+        case "node":
+            cluster.patch_status(NODE, "n0", "", {"allocatable": {"cpu": "63"}})
+        case "labels":
+            cluster.patch(NODE, "n0", "", {"metadata": {"labels": {"zone": "b"}}})
+        case "queue":
+            cluster.patch(QUEUE, "default", "", {"spec": {"weight": 7}})
+        case "group":
+            cluster.patch(POD_GROUP, "a", "default", {"spec": {"minMember": 2}})
+    loop._round(stop, Inline(), Inline(), Inline())
+    assert loop.cycles == before + 1
+    loop.close()
+
+
+def test_binds_of_which_nothing_is_known_have_everything_read_anew(clock, monkeypatch):
+    cluster = cluster_with(node("n0"), gang("a", 2, cpu=2))
+    loop, whole = SchedulerLoop(cluster, None, clock), cluster.bind_many
+
+    def done_and_not_told(bindings):
+        whole(bindings)
+        return [Outcome(each.namespace, each.name, Unanswered("cut off")) for each in bindings]
+
+    with monkeypatch.context() as cut:
+        cut.setattr(cluster, "bind_many", done_and_not_told)
+        loop.step()
+    known = loop.cache
+    loop.step()
+    assert loop.cache is not known
+    assert int(loop.cache.nodes.used[0][0]) == 4000, "the room that they hold is not given to others"
+    assert loop.failures == 0
 
 
 def test_a_bad_object_is_set_aside_and_the_others_go_on(clock):
