@@ -1,3 +1,0 @@
-"""Moved to `testbed/`."""
-
-from testbed.collector import *  # noqa: F403

@@ -1,3 +1,0 @@
-"""Moved to `testbed/`."""
-
-from testbed.kubelet import *  # noqa: F403

@@ -1,3 +1,0 @@
-"""Moved to `testbed/`."""
-
-from testbed.server import *  # noqa: F403

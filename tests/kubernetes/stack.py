@@ -1,3 +1,0 @@
-"""Moved to `testbed/`."""
-
-from testbed.stack import *  # noqa: F403
