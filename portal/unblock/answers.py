@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(slots=True)
 class Answer:
-    """What is known of one job: `state` is working, done, or none where there is nothing to look for.
+    """What is known of one job: `state` is working, done, none where there is nothing to look for, or unavailable.
 
     `rank` of `among` is its place among the waiting jobs of its queue, `place` of `line` among all; 0: it is not in line.
     """
@@ -132,10 +132,10 @@ class Desk:
                     self._work(copy, key)
             except ApiError as error:
                 log.warning("a question about a job could not be answered", job=key[0], error=error.message)
-                self._keep(key, Answer("none", taken=time.monotonic()))
+                self._keep(key, Answer("unavailable", taken=time.monotonic()))
             except Exception:
                 log.exception("a question about a job failed", job=key[0])
-                self._keep(key, Answer("none", taken=time.monotonic()))
+                self._keep(key, Answer("unavailable", taken=time.monotonic()))
             finally:
                 with self._changed:
                     self._queue.pop(key, None)

@@ -34,7 +34,8 @@ class Unblock(serializers.Serializer[Any]):
     """What would let a job start."""
 
     state = serializers.ChoiceField(
-        ["working", "done", "none"], help_text="working: ask again; none: there is nothing to look for"
+        ["working", "done", "none", "unavailable"],
+        help_text="working: ask again; none: there is nothing to look for; unavailable: the cluster cannot be asked",
     )
     milliseconds = serializers.FloatField()
     tried = serializers.IntegerField(help_text="runs of the scheduler")

@@ -34,8 +34,10 @@ from scheduler.whatif.sandbox import CYCLES, PodsOf
 
 T = TypeVar("T")
 
-FIRST = 60.0
-"""Seconds that the first look at a cluster may take."""
+FIRST = 30.0
+"""Wall seconds that the first look at a cluster may take."""
+PAUSE = 30.0
+"""Wall seconds after a first look that failed, in which there is no other."""
 STILL = 5.0
 """Seconds after which a new question waits for the others to end, so that the copy can move on."""
 FRESH = 10.0
@@ -83,6 +85,8 @@ class View:
     ) -> Played:
         """Run the scheduler over the copy after some changes; the copy is afterwards as it was."""
         with self._owner.lock:
+            if self.sandbox.is_broken:
+                raise Unavailable("the copy of the cluster broke and is made anew; ask again in a moment")
             return self.sandbox.play(changes, cycles=cycles, only=only, until=until, extra=extra)
 
     def alone(self, ask: Callable[[], T]) -> T:
@@ -127,6 +131,7 @@ class Copy:
         self._cache: SchedulerCache | None = None
         self._classes: dict[str, Obj] = {}
         self._view: View | None = None
+        self._failed = 0.0
 
     @contextmanager
     def pinned(self) -> Iterator[View]:
@@ -191,6 +196,8 @@ class Copy:
         return View(self, self._cache, conf, self._version, _now(self.cluster))
 
     def _begin(self) -> int:
+        if self._failed and time.monotonic() < self._failed + PAUSE:
+            raise Unavailable(_NOT_READ)
         self._cache = SchedulerCache(settings.BASALT_SCHEDULER_NAMES, choose_gpus)
         watch = self._watch = self.cluster.watch((*KINDS, JOB))
         end = time.monotonic() + FIRST
@@ -201,7 +208,8 @@ class Copy:
             if event is not None:
                 self._take(event)
         self.close()
-        raise Unavailable("the cluster has not been read yet; ask again in a moment")
+        self._failed = time.monotonic()
+        raise Unavailable(_NOT_READ)
 
     def _follow(self) -> int:
         assert self._watch is not None
@@ -220,6 +228,7 @@ class Copy:
         self._cache.apply(event)
 
 
+_NOT_READ = "the cluster could not be read: the portal may lack the rights to list and watch what the scheduler does"
 _copies: dict[int, Copy] = {}
 _guard = threading.Lock()
 

@@ -49,7 +49,7 @@ def panel(user: Any, job: Job, wait: float = 0.0) -> dict[str, Any]:
     try:
         answer = shown.answer_of(user, job, wait)
     except Unavailable:
-        answer = Answer("none")
+        answer = Answer("unavailable")
     return {
         "job": job,
         "answer": answer,

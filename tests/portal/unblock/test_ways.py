@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster.kinds import JOB
+from cluster.errors import Unavailable
+from cluster.kinds import JOB, NAMESPACE
+from cluster.port import WatchEvent
 from portal.unblock.ways import Way
 from tests.portal.unblock.world import Stage, manifest
 
@@ -93,6 +95,17 @@ def test_a_higher_priority_names_whom_it_evicts():
     way = next(way for way in stage.ways("urgent", ("default",), 9) if way.code == "priority")
     assert way.values["class"] == "high"
     assert [each.victim for each in way.evicted] == ["default/cheap-w-1"]
+
+
+def test_a_run_that_breaks_makes_the_copy_anew():
+    stage = full()
+    with pytest.raises(ValueError, match="cannot change a Namespace"), stage.copy.pinned() as view:
+        view.play([WatchEvent("ADDED", NAMESPACE, {"metadata": {"name": "x"}})])
+    with pytest.raises(Unavailable):
+        view.play()
+    stage.submit(manifest("big", 2, cpu=4, gpu=8))
+    stage.rest()
+    assert told(stage.ways("big", QUEUES))["minimum"] == {"from": 2, "to": 1}
 
 
 @st.composite
