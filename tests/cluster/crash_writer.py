@@ -19,8 +19,8 @@ def main() -> None:
 
     from cluster.admission import Admission
     from cluster.embedded import open_embedded
-    from cluster.port import StatusWrite
     from cluster.kinds import CONFIG_MAP, POD
+    from cluster.port import StatusWrite
     from cluster.routers import store_alias
 
     call_command("migrate", database=store_alias(), verbosity=0)

@@ -11,12 +11,11 @@ import pytest
 from cluster.admission import Admission
 from cluster.embedded.memory import Change
 from cluster.embedded.store import EmbeddedCluster
-from cluster.port import StatusWrite
 from cluster.embedded.table import StoreTable
 from cluster.errors import NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, NAMESPACE
 from cluster.models import StoredObject
-from cluster.port import Obj
+from cluster.port import Obj, StatusWrite
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
