@@ -23,7 +23,8 @@ WORKERS = 3
 COALESCE_SECONDS = 0.02
 """Changes that come within this many wall seconds of each other are worked together."""
 SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
-"""Wall seconds: a key whose passes take longer than the first waits twice as long for changes, at most the second."""
+"""A key whose passes take more than the first in processor seconds waits twice as long for changes, at most the second. What a
+pass waits for a server is no reason to wait longer."""
 LONGEST_WAIT = 10.0
 """Wall seconds between two tries to watch a cluster that is away, at most."""
 
@@ -123,7 +124,7 @@ class ControllerManager:
             self._queue.add(key)
 
     def _pace(self, key: tuple[str, str], took: float) -> None:
-        """Remember how long a key should wait for more changes, after a pass that took so many wall seconds."""
+        """Remember how long a key should wait for more changes, after a pass that took so many processor seconds."""
         scale = self._clock.real(1.0)
         if took > SHORT_PASS and scale > 0:
             self._pauses[key] = min(2 * took, LONGEST_PAUSE) / scale
@@ -150,7 +151,7 @@ class ControllerManager:
     def _handle(self, key: tuple[str, str]) -> None:
         """Work one key; whatever goes wrong with it, the other keys go on."""
         name, item = key
-        begin = time.perf_counter()
+        begin = time.thread_time()
         try:
             again = self._controllers[name].reconcile(item)
         except Exception as error:  # noqa: BLE001 - told on the object and in the log, and tried again
@@ -160,5 +161,5 @@ class ControllerManager:
             if again is not None:
                 self._queue.add_after(key, again)
         finally:
-            self._pace(key, time.perf_counter() - begin)
+            self._pace(key, time.thread_time() - begin)
             self._queue.done(key)
