@@ -20,8 +20,8 @@ from jobs.controller.roster import Roster
 from jobs.controller.workqueue import WorkQueue
 
 WORKERS = 3
-COALESCE_SECONDS = 0.02
-"""Changes that come within this many wall seconds of each other are worked together."""
+COALESCE_SECONDS, AT_ONCE_SECONDS, MANY = 0.02, 0.003, 20
+"""Changes that come within this many wall seconds of each other are worked together: the first while many come, else the second."""
 SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
 """A key whose passes take more than the first in processor seconds waits twice as long for changes, at most the second. What a
 pass waits for a server is no reason to wait longer."""
@@ -69,14 +69,14 @@ class ControllerManager:
             while not stop.is_set():
                 changed.wait(0.2)
                 changed.clear()
-                self._pump()
+                many = self._pump() >= MANY
                 if not threads and self._begin():
                     threads = [
                         threading.Thread(target=self._work, name=f"controller-{n}", daemon=True) for n in range(self._workers)
                     ]
                     for thread in threads:
                         thread.start()
-                stop.wait(COALESCE_SECONDS if threads else 0)
+                stop.wait(0 if not threads else COALESCE_SECONDS if many else AT_ONCE_SECONDS)
         finally:
             self._queue.close()
             for thread in threads:
@@ -109,12 +109,12 @@ class ControllerManager:
         """When something falls due by itself (epoch seconds by the clock), None when nothing does."""
         return self._queue.next_due()
 
-    def _pump(self) -> bool:
-        """Turn what changed into keys. Whether anything did."""
+    def _pump(self) -> int:
+        """Turn what changed into keys; how many changes there were."""
         changes = self.informer.pump()
         for key in self._roster.concerned(changes):
             self._ask(key)
-        return bool(changes)
+        return len(changes)
 
     def _ask(self, key: tuple[str, str]) -> None:
         """Have a key worked: soon; one whose passes take long waits a little, so that many changes make one pass."""
