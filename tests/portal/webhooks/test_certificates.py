@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import ssl
+import subprocess
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import SECRET
 from portal.webhooks import certificates, install
-from portal.webhooks.definitions import CONFIGURATIONS, MUTATING, VALIDATING, Wanted, Where, configurations
+from portal.webhooks.definitions import CONFIGURATIONS, MUTATING, SERVICE, VALIDATING, Wanted, Where, configurations
 from portal.webhooks.keeping import Names, keep
 from portal.webhooks.server import Certificates
+from testbed.server import binary
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NAMES = Names("basalt-system", ("basalt-webhook.basalt-system.svc", "127.0.0.1"))
@@ -143,3 +147,20 @@ def test_the_files_in_deploy_are_what_the_code_makes() -> None:
 )
 def test_conditions_are_for_servers_that_know_them(version: dict[str, str], known: bool) -> None:
     assert install.has_conditions(version) is known
+
+
+def test_cert_manager_stands_in_for_the_command(tmp_path: Path) -> None:
+    kubectl = binary("kubectl")
+    if kubectl is None:
+        pytest.skip("no kubectl: set KUBEBUILDER_ASSETS to a folder that has it")
+    shutil.copytree(ROOT / "deploy" / "webhooks", tmp_path / "webhooks")
+    text = yaml.safe_dump({"resources": ["webhooks", "webhooks/pods"], "components": ["webhooks/cert-manager"]})
+    (tmp_path / "kustomization.yaml").write_text(text)
+    done = subprocess.run([kubectl, "kustomize", str(tmp_path)], capture_output=True, text=True, check=True)
+    made = list(yaml.safe_load_all(done.stdout))
+    (certificate,) = (obj for obj in made if obj["kind"] == "Certificate")
+    assert certificate["spec"]["secretName"] == Names("", ()).secret
+    assert f"{SERVICE}.basalt-system.svc" in certificate["spec"]["dnsNames"]
+    injected = [obj for obj in made if obj["kind"] in (MUTATING.kind, VALIDATING.kind)]
+    where = {obj["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] for obj in injected}
+    assert (len(injected), where) == (4, {"basalt-system/basalt-webhook"})
