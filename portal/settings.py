@@ -3,8 +3,7 @@
 BASALT_DATA             folder of the databases, the secret key and the store's lock (default: var/ beside manage.py)
 BASALT_SECRET_KEY       Django's key (default: one made once and kept in BASALT_DATA)
 BASALT_HOSTS            host names that are served, by commas (default: this machine only)
-BASALT_PRODUCTION       1 where several processes serve one cluster, as in the container image: nothing is made up then, and a web
-                        process without BASALT_SECRET_KEY, BASALT_HOSTS or DATABASE_URL does not start
+BASALT_PRODUCTION       1 where several processes serve a cluster: nothing is made up, and what is missing ends a web process
 BASALT_HTTPS            1 when people reach the portal over https: cookies become secure, http is redirected
 BASALT_SCHEDULER_NAMES  pods of these scheduler names are ours, by commas; the first is the default
 BASALT_LOG              level of the log (default: info)

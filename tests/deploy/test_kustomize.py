@@ -168,7 +168,7 @@ def test_the_portal_alone_decides_nothing(everything: dict[str, tuple[Obj, ...]]
     objects = everything["portal-only"]
     assert {title.rpartition("basalt-")[2] for title in processes(objects)} == {"web", "mirror", "migrate", "tidy"}
     assert {obj["metadata"]["name"] for obj in of_kind(objects, "ServiceAccount")} == {"basalt-web", "basalt-mirror"}
-    assert {obj["metadata"]["name"] for obj in of_kind(objects, "ClusterRole")} == {"basalt-web", "basalt-mirror"}
+    assert {obj["metadata"]["name"] for obj in of_kind(objects, "ClusterRole")} == {"basalt-read", "basalt-web", "basalt-mirror"}
     settled = processes(objects)["Deployment basalt-web"].env
     assert (settled["BASALT_SCHEDULER"], settled["BASALT_CONTROLLER"]) == ("off", "off")
 
