@@ -21,7 +21,7 @@ from jobs.controller.workqueue import WorkQueue
 
 WORKERS = 3
 COALESCE_SECONDS, AT_ONCE_SECONDS, MANY = 0.02, 0.003, 20
-"""Changes that come within this many wall seconds of each other are worked together: the first while many come, else the second."""
+"""Changes that come within so many wall seconds of each other are worked together: the first while many come, else the second."""
 SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
 """A key whose passes take more than the first in processor seconds waits twice as long for changes, at most the second. What a
 pass waits for a server is no reason to wait longer."""
