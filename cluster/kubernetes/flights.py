@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent import futures
 from typing import Any
 
 from cluster.errors import ApiError, Unanswered, Unavailable
@@ -31,6 +33,7 @@ class Flights:
         self._transport, self._at_once = transport, at_once
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = os.getpid()
         self._closed = False
 
     def run(self, requests: Sequence[Request]) -> list[Landed]:
@@ -39,9 +42,17 @@ class Flights:
             return []
         try:
             return asyncio.run_coroutine_threadsafe(self._all(requests), self._started()).result()
-        except (asyncio.CancelledError, RuntimeError) as error:  # closed under way: what was sent is not known
+        except (
+            futures.CancelledError,
+            asyncio.CancelledError,
+            RuntimeError,
+        ) as error:  # closed under way: what was sent is not known
             log.debug("a batch of %d requests was broken off: %s", len(requests), error)
             return [Unanswered("the client was closed") for _ in requests]
+
+    def warm(self) -> None:
+        """Load what the first request would have to wait for. Does not block."""
+        asyncio.run_coroutine_threadsafe(self._open(), self._started())
 
     def close(self) -> None:
         """Break off what is under way, and end the thread."""
@@ -54,7 +65,8 @@ class Flights:
         with self._lock:
             if self._closed:
                 raise RuntimeError("closed")
-            if self._loop is None:
+            if self._loop is None or self._process != os.getpid():  # a fork has no threads of its parent's
+                self._process = os.getpid()
                 self._loop = _new_loop()
                 self._room = asyncio.Semaphore(self._at_once)
                 self._session: Any = None
@@ -76,9 +88,12 @@ class Flights:
             task.cancel()
         loop.call_soon(loop.stop)
 
-    async def _all(self, requests: Sequence[Request]) -> list[Landed]:
+    async def _open(self) -> None:
         if self._session is None:
             self._session, self._more = _session(self._transport)
+
+    async def _all(self, requests: Sequence[Request]) -> list[Landed]:
+        await self._open()
         landed: list[Landed] = [Unanswered("not made")] * len(requests)
         todo = iter(enumerate(requests))
         crew = (self._work(todo, landed) for _ in range(min(self._at_once, len(requests))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.errors import Forbidden
+from cluster.errors import Forbidden, Unanswered
 from cluster.kinds import CONFIG_MAP, POD, POD_GROUP
 from cluster.kubernetes import KubernetesCluster, connect
 from cluster.port import Outcome
@@ -131,3 +132,25 @@ def test_a_rate_is_kept_by_batches_too(api_server: ApiServer) -> None:
         begin = time.monotonic()
         cluster.create_many(CONFIG_MAP, [{"metadata": {"name": f"r-{n}", "labels": {"wire": "yes"}}} for n in range(30)])
         assert time.monotonic() - begin >= 30 / 20 - 0.3
+
+
+def test_a_client_that_is_closed_says_of_what_is_under_way_that_nothing_is_known(api_server: ApiServer) -> None:
+    with faulty(api_server) as (cluster, proxy), ThreadPoolExecutor(1) as thread:
+        proxy.put(Fault("POST", "/configmaps", 9, seconds=20))
+        made = [{"metadata": {"name": f"c-{n}", "labels": {"wire": "yes"}}} for n in range(3)]
+        outcomes = thread.submit(cluster.create_many, CONFIG_MAP, made)
+        eventually(lambda: proxy.met == 3)
+        cluster.close()
+        assert [type(each.error) for each in outcomes.result(5)] == [Unanswered] * 3
+        assert [type(each.error) for each in cluster.create_many(CONFIG_MAP, made)] == [Unanswered] * 3
+
+
+def test_a_process_that_was_forked_makes_its_own_batches(api_server: ApiServer, backend: KubernetesCluster) -> None:
+    with faulty(api_server) as (cluster, _):
+        cluster.create_many(CONFIG_MAP, [{"metadata": {"name": "parent", "labels": {"wire": "yes"}}}])
+        child = os.fork()
+        if not child:
+            made = cluster.create_many(CONFIG_MAP, [{"metadata": {"name": "child", "labels": {"wire": "yes"}}}])
+            os._exit(0 if made[0].error is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert backend.get(CONFIG_MAP, "child", "default")
