@@ -102,6 +102,7 @@ class PartCommand(BaseCommand):
     def _work(self, options: dict[str, Any], election: Election | None) -> Callable[[threading.Event], None]:
         client = services.connection(part=self.part)
         client.on_answer(metrics.heard)
+        client.warm()
         if election is not None:
             client.guard(election.check)
         self.check_options(options)
