@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.sync.client import ClientConnection, connect
 
 from basalt.client.errors import Refused, ServerFailed, SignedOut, Unreachable
 from basalt.client.transport import Transport, failure
 
 SIGNED_OUT = 4401
-LONGEST = 10.0
-"""Seconds of the longest pause between two tries to come back."""
+FIRST, LONGEST = 0.5, 10.0
+"""Seconds of the first and the longest pause between two tries to come back."""
 
 
 class Message(TypedDict, total=False):
@@ -40,17 +40,17 @@ def listen(
 ) -> Generator[Message | None, None, None]:
     """Messages of topics, each with the uids that are shown of it (None: all). With `tick`, None comes after each quiet spell.
 
-    A connection that is lost is opened again, and what was missed comes then. Raises SignedOut, Unreachable (never connected),
+    A connection that is lost is opened again, and what was missed comes then. Raises SignedOut, Unreachable (never answered),
     Refused (a topic that is none).
     """
     seen: dict[str, int] = {}
-    pause, was_open = 0.5, False
+    pause, was_open = FIRST, False
     while True:
         try:
             with _open(transport) as socket:
                 for topic, uids in topics.items():
                     socket.send(json.dumps({"op": "subscribe", "topic": topic, "uids": uids, "seq": seen.get(topic)}))
-                pause, was_open = 0.5, True
+                pause, was_open = FIRST, True
                 yield from _messages(socket, seen, tick)
         except ConnectionClosed as closed:
             if closed.rcvd is not None and closed.rcvd.code == SIGNED_OUT:
@@ -59,11 +59,11 @@ def listen(
                 ) from None
             trouble = f"the connection to {transport.server} is lost"
         except (OSError, TimeoutError, InvalidHandshake) as error:
-            if not was_open:
+            if not was_open and (_is_for_good(error) or not transport.has_answered):
                 raise _refused(error, transport.server) from error
             trouble = failure(error, transport.server).message
-        if on_trouble:
-            on_trouble(f"{trouble}; trying again")
+        if on_trouble and pause == FIRST:
+            on_trouble(f"{trouble.rstrip('.')}; trying again")
         _rest(pause)
         pause = min(pause * 2, LONGEST)
 
@@ -93,6 +93,11 @@ def _messages(socket: ClientConnection, seen: dict[str, int], tick: float | None
         if "seq" in message:
             seen[message["topic"]] = message["seq"]
         yield message
+
+
+def _is_for_good(error: Exception) -> bool:
+    """Whether a server said that there is no live channel, and not only broke off while it was asked."""
+    return isinstance(error, InvalidStatus) and error.response.status_code < 500
 
 
 def _refused(error: Exception, server: str) -> Exception:

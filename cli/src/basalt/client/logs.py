@@ -45,19 +45,22 @@ def read(
     path = f"jobs/{quote(namespace, safe='')}/{quote(job, safe='')}/logs"
     asked: dict[str, Any] = {**query, "format": "json"}
     last: dict[tuple[str, str], str] = {}
+    told = False
     while True:
         try:
             with transport.stream(path, asked) as lines:
+                told = False
                 over = yield from _lines(lines, last)
             if not asked.get("follow") or (over and not still()):
                 return
             trouble = "" if over else "the log broke off"
         except (Unreachable, ServerFailed) as error:
-            if not asked.get("follow") or not last:
+            if not asked.get("follow") or not transport.has_answered:
                 raise
             trouble = error.message
-        if on_trouble and trouble:
-            on_trouble(f"{trouble}; trying again")
+        if on_trouble and trouble and not told:
+            on_trouble(f"{trouble.rstrip('.')}; trying again")
+        told = told or bool(trouble)
         time.sleep(RETRY if trouble else AGAIN)
         if last:
             asked = {key: value for key, value in asked.items() if key not in ("tailLines", "sinceSeconds")}

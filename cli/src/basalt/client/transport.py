@@ -30,6 +30,7 @@ class Transport:
     ) -> None:
         self.server = checked_address(server)
         self.token = token
+        self.has_answered = False
         self.tls = _trust(ca) if self.server.startswith("https:") else None
         headers = {"Accept": "application/json", "User-Agent": "basalt-cli"}
         if token:
@@ -94,6 +95,7 @@ class Transport:
         except ValueError:
             body = None
         if answer.is_success and body is not None:
+            self.has_answered = True
             return body
         if answer.is_redirect:
             where = answer.headers.get("Location", "elsewhere")
@@ -116,6 +118,7 @@ class Transport:
                 if not answer.is_success:
                     answer.read()
                     self._read(answer)
+                self.has_answered = True
                 yield answer.iter_lines()
         except httpx.HTTPError as error:
             raise self._failure(error) from error

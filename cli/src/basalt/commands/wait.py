@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from basalt.client.errors import NotFound, Refused
+from basalt.client.errors import NotFound, Refused, ServerFailed, Unreachable
 from basalt.client.rows import JobRow
 from basalt.terminal.ages import seconds
 from basalt.terminal.exits import EndedOtherwise, Missing, TimedOut
@@ -95,14 +95,20 @@ def _one(session: Session, name: str, namespace: str, wanted: Wanted, end: float
         raise
     if _settled(job, wanted):
         return
+    changed = False
     with _progress() as show:
         show(job)
         for message in session.client.listen({f"job:{job['uid']}": []}, tick=1.0, on_trouble=warn):
             if end is not None and time.monotonic() > end:
                 raise TimedOut(f"Job {namespace}/{name} is {job['phase']}, and not {wanted}, at the end of the time.")
-            if message is None:
+            changed = changed or message is not None
+            if not changed:
                 continue
-            job = session.client.jobs.get(job["uid"], gone=True)
+            try:
+                job = session.client.jobs.get(job["uid"], gone=True)
+            except (Unreachable, ServerFailed):
+                continue  # the live channel tells of it, and comes back
+            changed = False
             show(job)
             if _settled(job, wanted):
                 return
