@@ -47,8 +47,9 @@ class Command(PartCommand):
         """The address, which is taken here: one that is in use is said at once."""
         host, _, port = options["serve"].rpartition(":")
         host = host.strip("[]")
-        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # an answer's head and body are sent apart: 40 ms a review
         try:
             listener.bind((host, int(port)))
         except (OSError, ValueError, OverflowError) as error:
