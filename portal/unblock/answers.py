@@ -17,6 +17,7 @@ from portal.unblock.copy import Copy, View, current
 from portal.unblock.trial import places
 from portal.unblock.ways import Asked, Way, ways
 from scheduler.framework.record import EvictionRecord
+from scheduler.whatif.refused import Free, free_gpus
 
 log = structlog.get_logger(__name__)
 
@@ -55,6 +56,7 @@ class Answer:
     """What is known of one job: `state` is working, done, none where there is nothing to look for, or unavailable.
 
     `rank` of `among` is its place among the waiting jobs of its queue, `place` of `line` among all; 0: it is not in line.
+    A pod `asks` so many GPUs; `free` says where there are some for it.
     """
 
     state: str = "working"
@@ -66,6 +68,8 @@ class Answer:
     place: int = 0
     line: int = 0
     found: list[Found] = field(default_factory=list)
+    asks: int = 0
+    free: list[Free] = field(default_factory=list)
     milliseconds: float = 0.0
     tried: int = 0
 
@@ -152,6 +156,7 @@ class Desk:
                 self._keep(key, answer)
                 return
             _place(view, group.uid, answer)
+            answer.asks, answer.free = view.alone(lambda: free_gpus(view.sandbox, group.uid))
             known = self._answers.get(key)
             if known is not None and known.found:
                 answer.found = list(known.found)  # until the new ones are proved

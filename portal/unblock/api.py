@@ -62,6 +62,7 @@ class Explanation(serializers.Serializer[Any]):
     rejected = serializers.ListField(child=serializers.DictField(), help_text="nodes by cause, most first")
     snapshot = serializers.DictField(allow_null=True, help_text="the copy of the cluster that was asked")
     position = serializers.DictField(allow_null=True, help_text="place in the line of its queue and of all, from 1")
+    free_gpus = serializers.ListField(child=serializers.DictField(), help_text="nodes that it may use, with GPUs that are free")
     unblock = Unblock()
 
 

@@ -166,6 +166,7 @@ def explanation(user: Any, job: Job, answer: Answer) -> Json:
         "rejected": _rejected(job, verdict),
         "snapshot": _snapshot(answer),
         "position": _position(answer),
+        "free_gpus": [{"node": each.node, "gpus": each.gpus, "free": each.free} for each in answer.free],
         "unblock": {
             "state": answer.state,
             "milliseconds": round(answer.milliseconds, 1),

@@ -29,6 +29,9 @@ from queues.models import Queue
 DRAFT = "changed-copy"
 """In the session: the change of the job that is being copied."""
 
+STRIPS = 24
+"""Nodes that are drawn of those with free GPUs."""
+
 
 def _job(request: HttpRequest, uid: str) -> Job:
     job = policy().visible(request.user, Job.objects.filter(uid=uid)).first()
@@ -54,6 +57,9 @@ def panel(user: Any, job: Job, wait: float = 0.0) -> dict[str, Any]:
         "job": job,
         "answer": answer,
         "ways": shown.rows(user, job, answer),
+        "free": [(each, "f" * each.free + "u" * (each.gpus - each.free)) for each in answer.free[:STRIPS]],
+        "free_total": sum(each.free for each in answer.free),
+        "free_more": max(0, len(answer.free) - STRIPS),
         "position": shown.position(answer, job.queue),
         "seconds": round(answer.age),
         "may_raise": policy().may(user, "jobs.act", job) and job.manifest.get("kind", "Job") == "Job",
