@@ -22,6 +22,8 @@ HORIZON = 30 * 86_400.0
 """Seconds that a future is played for at most."""
 RECENT, LEAST = 80, 10
 """Past estimates that tell by how much P90 was missed, and how few of them say nothing."""
+UNKNOWN = 1.5
+"""By what P90 is multiplied while no past estimate says better: futures are drawn from the past, and the world changes."""
 WIDEST = 20.0
 MOST_NEW = 4000
 """New jobs in a future at most: what comes after so many of them decides nothing any more."""
@@ -64,7 +66,7 @@ class Misses:
         ratios = [ratio(*each) for each in self.known]
         ratios += [found for each in late if (found := ratio(*each)) > 1]
         if len(ratios) < LEAST:
-            return 1.0
+            return UNKNOWN
         ratios.sort()
         return min(WIDEST, max(1 / WIDEST, ratios[min(len(ratios) - 1, int(0.9 * (len(ratios) + 1)))]))
 
