@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 
 import redis
 
+from cluster import objects
 from cluster.clock import Clock
 from cluster.errors import ApiError, Unavailable
 from cluster.fenced import fenced
 from cluster.informer import Informer
 from cluster.port import Cluster
-from jobs.controller.roster import Roster
+from jobs.controller.roster import Key, Roster
 from jobs.controller.shared import Lease, SharedQueue
 
 COALESCE_SECONDS = 0.02
@@ -29,7 +30,7 @@ TICK_SECONDS = 0.2
 LEAD_SECONDS = 10.0
 RESYNC_SECONDS = 600.0
 CATCH_UP_SECONDS = 5.0
-"""How long a worker waits for its copy to show what the last worker of a key wrote."""
+"""How long a worker waits for its copy to show what the last worker of a key wrote, and what the dispatcher asked for it for."""
 _PAUSE = 1.0
 _MARGIN = 0.8
 """The part of a lease in which its worker writes: it has stopped before anybody else begins."""
@@ -80,8 +81,8 @@ class Dispatcher:
             while not stop.is_set():
                 changed.wait(TICK_SECONDS)
                 changed.clear()
-                for key in dict.fromkeys(roster.concerned(roster.informer.pump())):
-                    self._queue.add(key)
+                for key, versions in _asked(roster).items():
+                    self._queue.add(key, versions)
                 now = time.monotonic()
                 if not begun and roster.informer.synced:
                     for controller in roster.controllers.values():
@@ -112,6 +113,17 @@ class Dispatcher:
         due = self._queue.due()
         if due and (missing := min(due, 100) - self._waiting()) > 0:
             self._ring(missing)
+
+
+def _asked(roster: Roster) -> dict[Key, dict[str, int]]:
+    """The keys that news concern, each with the versions, by kind, that told of it."""
+    asked: dict[Key, dict[str, int]] = {}
+    for change in roster.informer.pump():
+        kind, version = str(change.kind), objects.resource_version(change.object)
+        for key in roster.concerned([change]):
+            versions = asked.setdefault(key, {})
+            versions[kind] = max(version, versions.get(kind, 0))
+    return asked
 
 
 class Worker:

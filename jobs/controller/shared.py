@@ -8,10 +8,10 @@ may have run out (`crew`); what was on its way then does no harm: every pass is 
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import redis
@@ -24,12 +24,21 @@ from jobs.controller.workqueue import FIRST_DELAY, LONGEST_DELAY
 LEASE_SECONDS = 15.0
 HOST = socket.gethostname()
 
-_SEEN_SECONDS = 300
-
 _NOW = "local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000); "
+
+_SEE = """
+for i = 1, #versions, 2 do
+  local was = redis.call('HGET', seen, versions[i])
+  if not was or tonumber(was) < tonumber(versions[i + 1]) then redis.call('HSET', seen, versions[i], versions[i + 1]) end
+end
+if #versions > 0 then redis.call('PEXPIRE', seen, 300000) end
+"""
+"""Keep, by kind, the newest versions that whoever works a key next must have seen."""
 
 _ADD = (
     _NOW
+    + "local seen = KEYS[2]; local versions = {unpack(ARGV, 3)}; "
+    + _SEE
     + """
 local due = now + ARGV[2]
 local was = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -68,12 +77,16 @@ return 1
 """
 )
 
-_DONE = """
+_DONE = (
+    "local seen = KEYS[4]; local versions = {unpack(ARGV, 3)}; "
+    + _SEE
+    + """
 if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
 return 1
 """
+)
 
 _REAP = (
     _NOW
@@ -102,7 +115,7 @@ _RESIGN = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL'
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A key that one worker has for itself, and how new its local copy must be: versions by kind, as the last one left them."""
+    """A key that one worker has for itself, and how new its local copy must be: versions by kind."""
 
     key: Key
     token: str
@@ -128,13 +141,17 @@ class SharedQueue:
         self.refusals = SharedRefusals(connection, f"{name}:refusals")
         self.rests = SharedRests(connection, f"{name}:rests", rest)
 
-    def add(self, key: Key) -> bool:
-        """Ask for a key as soon as possible; whether nobody had asked for it yet."""
-        return self.add_after(key, 0.0)
+    def add(self, key: Key, versions: Mapping[str, int] | None = None) -> bool:
+        """Ask for a key as soon as possible; whether nobody had asked for it yet.
 
-    def add_after(self, key: Key, seconds: float) -> bool:
+        `versions`, by kind: who works it must have seen as much. Else it might look before its copy shows why it was asked for.
+        """
+        return self.add_after(key, 0.0, versions)
+
+    def add_after(self, key: Key, seconds: float, versions: Mapping[str, int] | None = None) -> bool:
         """Ask for a key in so many wall seconds; the earliest of several such requests holds."""
-        return bool(self._add(keys=self._sets[:1], args=[_text(key), int(max(seconds, 0.0) * 1000)]))
+        told = [word for pair in (versions or {}).items() for word in pair]
+        return bool(self._add(keys=[self._sets[0], self._seen(key)], args=[_text(key), int(max(seconds, 0.0) * 1000), *told]))
 
     def take(self) -> Lease | None:
         """The key that has been due longest and that nobody works; None when there is none."""
@@ -143,8 +160,8 @@ class SharedQueue:
         if not found:
             return None
         key = _key(found.decode())
-        versions = self._redis.get(self._seen(key))
-        return Lease(key, token, json.loads(versions) if versions else {})
+        versions = self._redis.hgetall(self._seen(key))
+        return Lease(key, token, {kind.decode(): int(version) for kind, version in versions.items()})
 
     def renew(self, lease: Lease) -> bool:
         """Keep a key for longer; False when it was given to somebody else."""
@@ -152,9 +169,8 @@ class SharedQueue:
 
     def done(self, lease: Lease, versions: dict[str, int]) -> None:
         """Give a key back; `versions` are what the next worker must have seen before it begins."""
-        if versions:
-            self._redis.set(self._seen(lease.key), json.dumps(versions), ex=_SEEN_SECONDS)
-        self._done(keys=self._sets, args=[_text(lease.key), lease.token])
+        told = [word for pair in versions.items() for word in pair]
+        self._done(keys=[*self._sets, self._seen(lease.key)], args=[_text(lease.key), lease.token, *told])
 
     def retry(self, key: Key) -> int:
         """Ask for a key that failed, after a delay that doubles each time; how often it has failed now."""
@@ -187,7 +203,7 @@ class SharedQueue:
         return bool(self._redis.set(f"{self._name}:alive", 1, nx=True))
 
     def _seen(self, key: Key) -> str:
-        return f"{self._name}:seen:{_text(key)}"
+        return f"{self._name}:versions:{_text(key)}"
 
 
 class SharedRefusals(Refusals):
