@@ -180,11 +180,10 @@ def test_the_seed_flow_with_every_plugin_that_makes_something(
     volumes = [
         {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     ]
-    created = server.kubectl("create", "-f", "-", text=yaml.safe_dump(job("seed", plugins=plugins, minAvailable=2)))
+    created = server.kubectl("create", "-f", "-", text=yaml.safe_dump(job("seed", plugins=plugins, minAvailable=2, lasts="5s")))
     assert created.stdout == "job.batch.volcano.sh/seed created\n"
+    eventually(lambda: any(obj["metadata"]["name"] == "seed-ssh" for obj in backend.list(SECRET, "default").items))
     reaches(basalt, backend, "seed", "Completed")
-    made = backend.list(SECRET, "default").items
-    assert [name for name in (obj["metadata"]["name"] for obj in made) if name.startswith("seed-")] == ["seed-ssh"]
     eventually(lambda: basalt.rest("GET", "jobs/default/seed").json().get("phase") == "Completed")
     assert basalt.page("/sign-in/").status_code == 200
     server.kubectl("delete", "vcjob", "seed", check=True)
