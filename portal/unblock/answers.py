@@ -151,7 +151,7 @@ class Desk:
         with copy.pinned() as view:
             answer = Answer(version=view.version, at=view.at, taken=view.taken)
             job = view.job(key[1], key[2])
-            if job is None or (group := view.cache.jobs.get(view.group_of(job))) is None or job["metadata"]["uid"] != key[0]:
+            if job is None or (group := view.gang(job)) is None or job["metadata"]["uid"] != key[0]:
                 answer.state = "none"
                 self._keep(key, answer)
                 return

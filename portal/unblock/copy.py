@@ -28,6 +28,7 @@ from portal.unblock.made import Made
 from scheduler import conf as configuration
 from scheduler.cache import KINDS, SchedulerCache
 from scheduler.conf import Configuration
+from scheduler.model.jobs import JobInfo
 from scheduler.topology.nodes import choose_gpus
 from scheduler.whatif import Played, Sandbox
 from scheduler.whatif.sandbox import CYCLES, PodsOf
@@ -101,6 +102,11 @@ class View:
     def group_of(self, job: Obj) -> str:
         """`namespace/name` of a job's PodGroup."""
         return f"{objects.namespace(job)}/{group_name(job)}"
+
+    def gang(self, job: Obj) -> JobInfo | None:
+        """A job's PodGroup with its pods as the scheduler knows them, None while it has none."""
+        found = self.cache.jobs.get(self.group_of(job))
+        return found if found is not None and found.obj else None
 
     def job_of(self, uid: str) -> Obj | None:
         """The Job whose PodGroup this is."""

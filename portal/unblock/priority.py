@@ -40,7 +40,7 @@ def preview(user: Any, job: Job, name: str) -> Json:
             raise BadRequest(
                 f"there is no priority class {name!r} for you; there are {known}", [FieldError("?class", "is unknown", "choice")]
             )
-        if manifest is None or (group := view.cache.jobs.get(view.group_of(manifest))) is None or group.ready_count():
+        if manifest is None or (group := view.gang(manifest)) is None or group.ready_count():
             raise Conflict(f"job {job} does not wait: its place in the line cannot be changed")
         change = changes.in_place(view, manifest, {"spec": {"priorityClassName": name}})
         played = view.play(change.events, extra=lambda uid: change.pods(view, uid))

@@ -294,6 +294,7 @@ def _wait(asked: Asked) -> Iterator[Way]:
         job
         for job in cache.jobs.values()
         if job.uid != asked.uid
+        and job.obj
         and job.count(TaskStatus.RUNNING)
         and job.allocated[dimension] > 0
         and not (within and job.queue != asked.group.queue)
