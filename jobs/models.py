@@ -14,8 +14,8 @@ from jobs.flows.models import JobFlow, JobTemplate
 from jobs.saved.models import ListColumns, SavedView
 
 __all__ = [
-    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "PhaseChange",
-    "Pod", "PodGroup", "SavedView", "Task",
+    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "LogTail",
+    "PhaseChange", "Pod", "PodGroup", "SavedView", "Task",
 ]  # fmt: skip
 
 
@@ -116,7 +116,7 @@ class JobLabel(models.Model):
 
 
 class Hold(models.Model):
-    """A stretch of time in which one cause kept a job waiting; `verdict` is the last one of it, `until` null while it lasts."""
+    """A stretch of time in which one cause kept a job waiting; `verdict` is the first one of it, `until` null while it lasts."""
 
     job_uid = models.CharField(max_length=36)
     since = models.DateTimeField()
@@ -124,7 +124,6 @@ class Hold(models.Model):
     stage = models.CharField(max_length=24)
     code = models.CharField(max_length=64)
     verdict = models.JSONField()
-    changes = models.PositiveIntegerField(default=1, help_text="how often its numbers changed")
 
     class Meta:
         ordering: ClassVar = ["since", "id"]
@@ -132,6 +131,17 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_uid} {self.code}"
+
+
+class LogTail(models.Model):
+    """The last lines of a job's log, kept for good: `[instant, pod, container, is of stderr, text]` each."""
+
+    job_uid = models.CharField(primary_key=True, max_length=36)
+    lines = models.JSONField(default=list)
+    kept_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.job_uid
 
 
 class Task(models.Model):

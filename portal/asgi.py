@@ -22,7 +22,7 @@ from django.urls import path  # noqa: E402
 
 from cluster import runtime  # noqa: E402
 from cluster.errors import ApiError  # noqa: E402
-from portal import bulk, kubernetes, production, services  # noqa: E402
+from portal import chores, kubernetes, production, services  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live import board  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
@@ -46,7 +46,7 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
                 except ApiError as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
-                bulk.begin()
+                chores.begin()
                 if board.is_used():
                     publisher.post = board.post
                     reading = asyncio.create_task(board.Reader(lambda: hub().is_heard).run())
@@ -54,7 +54,7 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             publisher.attach(None)
-            bulk.end()
+            chores.end()
             if reading is not None:
                 reading.cancel()
             await hub().stop()

@@ -29,6 +29,7 @@ from cluster.objects import parse_time
 from cluster.port import Cluster
 from jobs.bulk.worker import Worker
 from jobs.controller import ControllerManager
+from jobs.logs import tails
 from portal.decisions import Sink
 from portal.mirror import Mirror
 from scheduler.loop import SchedulerLoop
@@ -127,6 +128,7 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
         "controllers": _controllers(cluster, clock),
         "scheduler": scheduler.run,
         "bulk": Worker().run,
+        "log tails": tails.run,
     }
     return parts
 

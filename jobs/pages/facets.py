@@ -14,6 +14,8 @@ from jobs.reasons import stage_label
 from scheduler.framework.explain import Stage
 
 SHOWN = 8
+FOLDED = 40
+"""Choices behind the fold; of more than these the rarest are left to the filter's own text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Panel:
     title: str
     choices: list[Choice]
     more: list[Choice]
+    left_out: int = 0
 
 
 def state_words() -> dict[str, str]:
@@ -74,4 +77,5 @@ def _open(name: str, title: str, found: Facets, asked: Filter) -> Panel:
     choices = [
         Choice(value, short_model(value) if name == "model" else value, counts[value], value in chosen) for value in values
     ]
-    return Panel(name, title, choices[:SHOWN], choices[SHOWN:])
+    folded = choices[SHOWN : SHOWN + FOLDED]
+    return Panel(name, title, choices[:SHOWN], folded, max(0, len(choices) - SHOWN - FOLDED))

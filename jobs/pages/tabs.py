@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -15,7 +16,7 @@ from jobs import reasons
 from jobs.choices import PodPhase, job_mark
 from jobs.logs import page as logs
 from jobs.made import in_force
-from jobs.models import Job, Pod
+from jobs.models import Job, LogTail, Pod
 from jobs.pages import defaulted, lineage, queries, timeline, verdict, yamlview
 from jobs.pages.facts import gather
 from jobs.pages.lanes import sentence
@@ -62,7 +63,11 @@ def narrowed(pods: QuerySet[Pod], request: HttpRequest) -> QuerySet[Pod]:
 
 
 def _logs(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
-    return logs.context(request.user, job, shown.pods, request.GET)
+    found = logs.context(request.user, job, shown.pods, request.GET)
+    if found["log_lines"] or found["log_denied"]:
+        return found
+    tail = LogTail.objects.filter(job_uid=job.uid).first()
+    return found | {"log_tail": [(datetime.fromisoformat(line[0]), *line[1:]) for line in tail.lines] if tail else []}
 
 
 def _yaml(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
