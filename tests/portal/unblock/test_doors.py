@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from django.apps import apps
 from django.test import Client
 
@@ -196,3 +197,22 @@ def test_nodes_are_listed_by_cause(stage, as_owner):
     page = as_owner.get(f"/nodes/?job={uid('picky')}&cause=selector").content.decode()
     assert "3 nodes refuse picky: Labels do not match the selector." in page
     assert "0 of 3 nodes match" in as_owner.get(f"/nodes/?job={uid('picky')}&cause=taint").content.decode()
+
+
+def test_a_draft_and_a_queues_change_are_tried_without_script(stage, as_owner, as_staff):
+    text = yaml.safe_dump(manifest("new", 2, cpu=1, gpu=4))
+    page = as_owner.post("/submit/dry-run/", {"yaml": text}).content.decode()
+    assert "<h1>Dry run</h1>" in page
+    assert "2 of 2 pods would start now" in page
+    assert "new-w-1" in page
+    part = as_owner.post("/submit/dry-run/", {"yaml": text}, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    assert "2 of 2 pods would start now" in part
+    late = as_owner.post("/submit/dry-run/", {"yaml": yaml.safe_dump(manifest("new", 9, cpu=1, gpu=8))}).content.decode()
+    assert "It would wait" in late
+    assert as_owner.post("/submit/dry-run/", {"yaml": "kind: ["}).status_code == 400
+    change = {"weight": "5", "was-weight": "1", "parent": "root", "was-parent": "root"}
+    assert as_owner.post("/queues/a/impact/", change).status_code == 403
+    page = as_staff.post("/queues/a/impact/", change).content.decode()
+    assert "Nothing would move" in page or "No job would start" in page
+    assert as_staff.post("/queues/a/impact/", change | {"weight": "none"}).status_code == 422
