@@ -41,7 +41,8 @@ class Flights:
         if not requests:
             return []
         try:
-            return asyncio.run_coroutine_threadsafe(self._all(requests), self._started()).result()
+            loop = self._started()
+            return asyncio.run_coroutine_threadsafe(self._all(requests), loop).result()
         except (
             futures.CancelledError,
             asyncio.CancelledError,

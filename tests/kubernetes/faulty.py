@@ -83,7 +83,7 @@ class Faulty:
         trust = ssl.create_default_context(cafile=str(self._server.authority))
         connector = aiohttp.TCPConnector(ssl=trust, limit=0)
         self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=None), read_bufsize=2**21)
-        runner = web.AppRunner(_application(self._handle), shutdown_timeout=0.1, handler_cancellation=True, access_log=None)
+        runner = web.AppRunner(_application(self._handle), shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -92,6 +92,7 @@ class Faulty:
         return runner
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        await request.read()  # what was sent is passed on, also when the client waits no longer
         bearer = request.headers.get("Authorization", "").partition(" ")[2]
         self.tokens[bearer] += 1
         if self.allowed not in (None, bearer):
