@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.models import F
 
+from cluster.errors import Unavailable
 from jobs.models import Job
 from portal import parts
 from portal.models import StartEstimate
@@ -86,6 +87,8 @@ def _round() -> None:
     global _last
     try:
         refresh()
+    except Unavailable as error:
+        log.info("no start estimates now", why=error.message)
     except Exception:
         log.exception("start estimates failed")
     finally:

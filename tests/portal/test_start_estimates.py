@@ -1,0 +1,82 @@
+"""When waiting jobs start: worked out over the copy of a real cluster, kept, and shown in REST and on the page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.test import Client
+
+from cluster import runtime
+from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
+from cluster.projection import Batch
+from jobs.models import Job
+from portal.mirror import PROJECTIONS
+from portal.models import StartEstimate
+from portal.simulations import estimates, present
+from portal.unblock import copy
+from scheduler import conf
+from tests.portal.unblock.test_trial import DEPLOYED
+from tests.portal.unblock.world import Stage, manifest
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, make_user: Any) -> Any:
+    """One job holds a cluster of one node with 8 GPUs, the next waits for it, a third can never start."""
+    from portal.scenario import objects as make
+
+    made = Stage(nodes=[{"name": "n0", "cpu": 64, "memory": "256Gi", "gpu": 8}], setup=DEPLOYED)
+    runtime.use(made.cluster)
+    loaded = conf.load(make.configuration(DEPLOYED))
+    monkeypatch.setattr(copy, "conf_in_force", lambda: loaded)
+    for name, gpus in (("first", 8), ("next", 8), ("huge", 64)):
+        made.submit(manifest(name, 1, cpu=4, gpu=gpus))
+        made.rest()
+    for kind in (QUEUE, NODE, JOB, POD_GROUP, POD):
+        PROJECTIONS[kind].project(Batch(made.cluster.list(kind).items))
+    yield made
+    runtime.use(None)
+
+
+def test_the_next_in_line_is_foretold_and_who_never_starts_is_not(stage: Stage) -> None:
+    assert estimates.refresh(futures=5, pause=0) == 1
+    row = StartEstimate.objects.get()
+    job = Job.objects.get(name="next")
+    assert row.job_uid == job.uid
+    assert (row.samples, row.rank) == (5, row.rank)
+    assert row.at <= row.p50 <= row.p90
+
+
+def test_what_is_simulated_leaves_the_cluster_and_the_copy_as_they_were(stage: Stage) -> None:
+    before = [stage.cluster.list(kind).items for kind in (JOB, POD, POD_GROUP)]
+    seen = stage.view(lambda view: present.objects_now(view))
+    estimates.refresh(futures=2, pause=0)
+    assert [stage.cluster.list(kind).items for kind in (JOB, POD, POD_GROUP)] == before
+    assert stage.view(lambda view: present.objects_now(view)) == seen
+
+
+def test_an_estimate_is_answered_and_shown(stage: Stage, make_user: Any) -> None:
+    client = Client()
+    client.force_login(make_user("ann"), "django.contrib.auth.backends.ModelBackend")
+    job = Job.objects.get(name="next")
+    assert client.get(f"/api/v1/jobs/{job.uid}/start-estimate").json()["state"] == "none"  # no process works here
+    estimates.refresh(futures=3, pause=0)
+    answer = client.get(f"/api/v1/jobs/default/{job.name}/start-estimate").json()
+    assert (answer["state"], answer["futures"], answer["uid"]) == ("done", 3, job.uid)
+    assert "Likely start" in client.get(f"/jobs/{job.uid}/unblock/").content.decode()
+    running = Job.objects.get(name="first")
+    assert client.get(f"/api/v1/jobs/{running.uid}/start-estimate").json()["state"] == "none"
+
+
+def test_a_second_look_keeps_what_was_said_first(stage: Stage) -> None:
+    estimates.refresh(futures=2, pause=0)
+    StartEstimate.objects.update(first_at=F("at") - timedelta(hours=1), first_raw=7.0)
+    stage.world.clock.advance(30)
+    estimates.refresh(futures=2, pause=0)
+    row = StartEstimate.objects.get()
+    assert row.first_raw == 7.0
+    assert row.at - row.first_at > timedelta(minutes=59)
