@@ -70,7 +70,7 @@ def bound(found: World) -> bool:
 def measure(found: World, rest: float) -> list[str]:
     """Start, wait for the gang, and leave the scheduler alone for a while."""
     begin = time.monotonic()
-    found.begin("scheduler")
+    found.begin("scheduler", longest=LONGEST)
     first = time.monotonic() - begin
     while not bound(found):
         if time.monotonic() > begin + LONGEST:

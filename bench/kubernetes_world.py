@@ -74,7 +74,7 @@ class World:
         patches = [(Victim("", node["metadata"]["name"], node["metadata"]["uid"]), untaint) for node in kept]
         kept_all(self.cluster.patch_many(NODE, patches))
 
-    def begin(self, *parts: str, profiles: Path | None = None) -> None:
+    def begin(self, *parts: str, profiles: Path | None = None, longest: float = READY_SECONDS) -> None:
         """Start parts, and wait until each says that it can work."""
         for part in parts or PARTS:
             port = free_port()
@@ -84,7 +84,7 @@ class World:
             command = [sys.executable, *profiled, "manage.py", part, *options]
             with (self.server.folder / f"{part}.log").open("wb") as log:
                 self.processes[part] = subprocess.Popen(command, cwd=ROOT, env=self._environment(part), stdout=log, stderr=log)
-            self._wait(part, port)
+            self._wait(part, port, longest)
 
     def end(self) -> dict[str, Used]:
         """End the processes in order; what each took."""
@@ -133,8 +133,8 @@ class World:
             "BASALT_DATA": str(self.server.folder),
         }
 
-    def _wait(self, part: str, port: int) -> None:
-        end = time.monotonic() + READY_SECONDS
+    def _wait(self, part: str, port: int, longest: float) -> None:
+        end = time.monotonic() + longest
         while time.monotonic() < end:
             with contextlib.suppress(requests.RequestException):
                 if requests.get(f"http://127.0.0.1:{port}/readyz", timeout=2).ok:
