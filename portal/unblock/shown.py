@@ -109,7 +109,7 @@ def rows(user: Any, job: Job, answer: Answer) -> list[Row]:
             Row(
                 each.code,
                 words.title(each.code, _named(each, names)),
-                _effect(each),
+                _effect(each, cost=False),
                 words.how_soon(each.cycles),
                 evicts_words(names, each.evicted),
                 delays_words(names, each.delayed),
@@ -136,10 +136,11 @@ def _named(each: Found, names: Names) -> dict[str, Any]:
     return each.values | ({"job": names.name(str(each.values["job"]))} if each.code == "wait" else {})
 
 
-def _effect(each: Found) -> str:
+def _effect(each: Found, *, cost: bool = True) -> str:
+    """What it does; `cost`: also to how many others."""
     if each.code == "wait":
         return words.holds(each.values)
-    return words.effect(each.starts, each.pods, each.cycles, evicted=len(each.evicted), delayed=len(each.delayed))
+    return words.effect(each.starts, each.pods, evicted=cost * len(each.evicted), delayed=cost * len(each.delayed))
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def _placement(values: Values) -> str:
     return said.get(str(values.get("what")), "")
 
 
-def effect(starts: int, pods: int, cycles: int, *, evicted: int, delayed: int) -> str:
+def effect(starts: int, pods: int, *, evicted: int, delayed: int) -> str:
     """How many pods start, and at whose cost."""
     if starts >= pods:
         first = ngettext("Its pod starts", "All %(count)s pods start", pods) % {"count": number(pods)}
