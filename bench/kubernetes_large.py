@@ -76,11 +76,11 @@ def measure(found: World, rest: float) -> list[str]:
         if time.monotonic() > begin + LONGEST:
             raise SystemExit(f"the gang was not bound: {found.log('scheduler')[-2000:]}")
         time.sleep(0.02)
-    whole, busy, pid = time.monotonic() - begin, found.busy("scheduler"), found.processes["scheduler"].pid
+    whole, busy, pid = time.monotonic() - begin, found.busy()["scheduler"], found.processes["scheduler"].pid
     time.sleep(5.0)  # statuses are written, streams stand
-    before, held = found.busy("scheduler"), resident(pid)
+    before, held = found.busy()["scheduler"], resident(pid)
     time.sleep(rest)
-    idle = (found.busy("scheduler") - before) * 60 / rest
+    idle = (found.busy()["scheduler"] - before) * 60 / rest
     peak = found.end()["scheduler"].memory
     return [f"{first:.1f}", f"{whole:.1f}", f"{busy:.1f}", f"{held / MIB:,.0f}", f"{peak / MIB:,.0f}", f"{idle:.2f}"]
 
