@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -47,6 +49,7 @@ _JOB_MARKS = {
 }
 
 
+@lru_cache(maxsize=256)
 def job_mark(phase: str, group_phase: str) -> str:
     """The state mark of a job; one whose gang is admitted, or placed and about to start, is `inqueue` and not `pending`."""
     if phase == JobPhase.PENDING and group_phase in ADMITTED:

@@ -255,3 +255,13 @@ def test_a_forms_query_leads_to_this_list_only(client: Client, ada):
         answer = client.post(reverse("jobs:columns"), {"columns": ["cpu"], "query": query})
         assert answer.status_code == 302
         assert answer["Location"].startswith("/jobs/")
+
+
+def test_of_very_many_choices_the_most_frequent_are_offered_and_the_rest_counted(client: Client, ada):
+    make.save([make.job(f"job-{n}", queue=f"queue-{n:02}") for n in range(60)])
+    html = page(client, "?queue=queue-59")
+    facet = html.partition("<legend>Queue</legend>")[2].partition("</fieldset>")[0]
+    offered = re.findall(r'name="queue" value="([^"]+)"', facet)
+    assert len(offered) == 48
+    assert offered[0] == "queue-59"  # what is chosen is never left out
+    assert "and 12 more: type a name above the list" in facet
