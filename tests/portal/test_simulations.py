@@ -304,3 +304,33 @@ def test_a_trace_outside_of_the_folder_is_not_read(signed: Client, settings: Any
     settings.BASALT_TRACES = str(tmp_path / "in")
     with pytest.raises(WorkloadError, match="there is no trace"):
         work.trace_path("../../etc/passwd")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("query", ["", "?kind=efficiency", "?kind=nope"])
+def test_the_form_opens_whatever_kind_is_asked(signed: Client, query: str) -> None:
+    assert signed.get(f"/simulations/new/{query}").status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_list_is_empty_then_shows_what_runs(signed: Client) -> None:
+    assert "No simulations yet" in signed.get("/simulations/").content.decode()
+    Simulation.objects.create(title="a month", owner="ann", state=State.RUNNING, share=0.5)
+    page = signed.get("/simulations/").content.decode()
+    assert "a month" in page
+    assert "50 %" in page
+
+
+@pytest.mark.django_db
+def test_a_simulation_whose_worker_is_lost_is_taken_up_again(signed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    begun: list[int] = []
+    monkeypatch.setattr(work, "start", lambda simulation: begun.append(simulation.pk))
+    made = Simulation.objects.create(title="t", owner="ann", state=State.RUNNING)
+    old = timezone.now() - timedelta(minutes=5)
+    Simulation.objects.update(created_at=old, seen_at=old)
+    assert (work.take_up_lost(), work.take_up_lost()) == (1, 0)
+    assert begun == [made.pk]
