@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.jobs import manifest
 from tests.cli.program import basalt
-from tests.cli.test_commands import manifest
 from tests.e2e.server import Server, wait_for
 
 PROGRAM = "from basalt.main import basalt; basalt()"
