@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from cluster.display import number
-from jobs.bulk.asking import Preview, preview
+from jobs.bulk.asking import Preview, Whose, judge, preview
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
 from jobs.choices import JobPhase, job_mark
 from jobs.pages.actions import ACTIONS
-from jobs.pages.rendered import in_all_languages
+from jobs.pages.rendered import parts_in_all_languages
 
 PAGE = 100
 MARKS = {
@@ -67,13 +67,17 @@ def progress(operation: BulkOperation) -> dict[str, Any]:
     }
 
 
-def rows(operation: BulkOperation, outcome: str, page: str | None) -> Any:
-    """A page of its jobs with what became of each."""
+def rows(user: Any, operation: BulkOperation, outcome: str, page: str | None) -> Any:
+    """A page of its jobs with what became of each; of a draft, what would."""
     items = operation.items.select_related("job").defer("job__manifest", "job__verdict")
     if outcome in Outcome.values and outcome:
         items = items.filter(outcome=outcome)
     found = Paginator(items, PAGE).get_page(page)
     for item in found.object_list:
+        if operation.state == BulkState.DRAFT:
+            whose = Whose(item.job.owner, item.job.queue, item.job.namespace)
+            gone = item.job.deleted_at is not None
+            item.outcome, item.reason = judge(user, operation.action, whose, item.job.phase, is_gone=gone)
         decorate(item, operation)
     return found
 
@@ -87,6 +91,13 @@ def decorate(item: BulkItem, operation: BulkOperation) -> None:
     item.job.mark = job_mark(item.job.phase, item.job.group_phase)
 
 
-def part(operation: BulkOperation) -> dict[str, Any]:
-    """The progress, as the live channel carries it."""
-    return {"uid": "progress", "html": in_all_languages("jobs/bulk_progress.html", lambda: progress(operation))}
+def parts(user: Any, operation: BulkOperation) -> dict[str, dict[str, Any]]:
+    """The progress and the first page of its jobs, as the live channel carries them."""
+    first = rows(user, operation, "", None)
+
+    def shown() -> dict[str, Any]:
+        for item in first.object_list:
+            decorate(item, operation)
+        return progress(operation) | {"rows": first}
+
+    return parts_in_all_languages({"progress": "jobs/bulk_progress.html", "rows": "jobs/bulk_rows.html"}, shown)

@@ -65,7 +65,9 @@ def bulk_detail(request: HttpRequest, pk: UUID) -> HttpResponse:
     if request.method == "POST":
         _change(request, operation, request.POST.get("do", ""))
         return redirect("jobs:bulk_detail", pk=pk)
-    context = pages.progress(operation) | {"rows": pages.rows(operation, request.GET.get("outcome", ""), request.GET.get("page"))}
+    asked = request.GET
+    rows = pages.rows(request.user, operation, asked.get("outcome", ""), asked.get("page"))
+    context = pages.progress(operation) | {"rows": rows}
     if operation.state == BulkState.DRAFT:
         context |= pages.previewed(request.user, operation)
     return render(request, "jobs/bulk.html", context)

@@ -82,7 +82,7 @@ class BulkPage(Topic):
             operation = bulk_found(user, UUID(self._pk))
         except ValueError:
             operation = None
-        return Answer() if operation is None else Answer({"progress": bulk_pages.part(operation)})
+        return Answer() if operation is None else Answer(bulk_pages.parts(user, operation))
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """It stays."""

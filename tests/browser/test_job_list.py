@@ -89,6 +89,16 @@ def test_columns_and_groups_are_chosen_on_the_page(listed: Page):
     expect(listed.locator("#results tr[data-uid]")).to_have_count(5)
 
 
+def test_a_view_is_kept_from_the_menu(listed: Page):
+    listed.locator("#q").fill("job-1")
+    expect(listed.locator("#results tr[data-uid]")).to_have_count(1)
+    listed.locator(".views summary").click()
+    listed.get_by_label("Keep this list as").fill("just one")
+    listed.get_by_role("button", name="Keep view").click()
+    expect(listed.locator(".views [aria-current]")).to_have_text("just one")
+    expect(listed.locator("#results tr[data-uid]")).to_have_count(1)
+
+
 def test_a_cell_of_very_many_pods_leads_to_its_pod(server, sign_in, page: Page):
     sign_in()
     job = make.job("huge", phase=JobPhase.RUNNING, replicas=3_000)

@@ -292,7 +292,7 @@ def test_pages_lead_from_the_list_to_the_outcomes_without_a_script(cluster, make
     address = asked["Location"]
     shown = client.get(address).content.decode()
     assert "Terminate 2 jobs" in shown
-    assert "its state is Completed, in which Terminate is not possible" in shown
+    assert shown.count("its state is Completed, in which Terminate is not possible") == 2  # in sum, and beside the job
     client.post(address, {"do": "start"})
     run(BulkOperation.objects.get())
     shown = client.get(address).content.decode()
