@@ -46,6 +46,7 @@ class _Standing:
         self.ceiling: Ints = np.floor(deserved + EPSILON).astype(np.int64)
         self._deserved: list[float] = deserved.tolist()
         self._ceiling: list[int] = self.ceiling.tolist()
+        self._spare: list[int] | None = None
         self._changed()
 
     def take(self, amount: Ints) -> None:
@@ -66,7 +67,7 @@ class _Standing:
         return self._spare
 
     def _changed(self) -> None:
-        self._spare: list[int] | None = None
+        self._spare = None
         # Few dimensions are asked about very often: plain numbers are quicker here than arrays.
         self._held: list[int] = self.allocated.tolist()
         self._left: list[int] | None = None

@@ -35,7 +35,8 @@ TABLE = {
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
         queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
-        GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run GET:api:queues GET:api:queue GET:api:nodes GET:api:node
+        GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run
+        GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
         GET:api:pod-log GET:api:job-logs GET:api:job-timeline
         GET:api:jobflows GET:api:jobflow GET:api:jobflow-by-uid GET:api:jobtemplates GET:api:jobtemplate
