@@ -143,7 +143,8 @@ async def test_a_jobs_page_gets_the_whole_panel_when_its_verdict_changes(open_pa
 async def test_a_jobs_page_gets_the_parts_that_changed_and_no_others(open_page, ada):
     await jobs(make.job())
     page, first = await subscribed(open_page, ada, "job:uid-train")
-    assert {part["uid"] for part in first["parts"]} == {"age", "asks", "legend", "timeline", "conditions", "evictions"}
+    every = {"age", "asks", "legend", "timeline", "conditions", "taskgraph", "evictions"}
+    assert {part["uid"] for part in first["parts"]} == every
     await database_sync_to_async(notify)("jobs", ["uid-train"])
     await page.hear()
     await jobs(make.job(version=2, phase="Running", seconds=30))
