@@ -55,6 +55,12 @@ def policy() -> Policy:
     return made
 
 
+def seen(user: Any, queryset: QuerySet[M], action: str) -> M | None:
+    """The one row that the queryset is narrowed to; None where there is none, or none that this user may do the action to."""
+    row = policy().visible(user, queryset).first()
+    return row if row is not None and policy().may(user, action, row) else None
+
+
 def _forget(*, setting: str, **_: Any) -> None:
     if setting == "BASALT_POLICY":
         policy.cache_clear()

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
 
-from cluster.access import policy
+from cluster.access import seen
 
 PAGE = 50
 """Rows of a list."""
@@ -22,7 +22,7 @@ def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
 
 def found(request: HttpRequest, model: Any, uid: str) -> Any:
     """The row of this uid. Raises Http404 where there is none, or none for this user."""
-    row = policy().visible(request.user, model.objects.filter(uid=uid)).first()
-    if row is None or not policy().may(request.user, "jobs.view", row):
+    row = seen(request.user, model.objects.filter(uid=uid), "jobs.view")
+    if row is None:
         raise Http404
     return row

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from cluster import documents, runtime
-from cluster.access import policy
+from cluster.access import policy, seen
 from cluster.errors import ApiError, Unavailable
 from jobs import keys, writes
 from jobs.models import Job
@@ -239,8 +239,7 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
 def _origin(request: HttpRequest, checked: Check) -> Job | None:
     """The job that the draft says it is a copy of, where it is known and may be seen."""
     named = _ORIGIN.search(checked.text)
-    found = policy().visible(request.user, Job.objects.filter(uid=named[1])).first() if named else None
-    return found if found is not None and policy().may(request.user, "jobs.view", found) else None
+    return seen(request.user, Job.objects.filter(uid=named[1]), "jobs.view") if named else None
 
 
 def _state(checked: Check) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from cluster.informer import Informer
 from cluster.kinds import JOB, JOB_FLOW, POD, POD_GROUP, QUEUE, Kind
 from cluster.objects import key, name, namespace, owner, parse_time
 from cluster.port import Cluster, Obj, Outcome
+from jobs.roles import told_phase
 from portal.metrics.base import MOST_OBJECTS, Collected, buckets, gauges, registry
 
 GROUP_PHASES = ("inqueue", "pending", "running", "unknown", "completed")
@@ -31,12 +32,12 @@ class ControllerMetrics:
             return
         yield from _groups(informer)
         jobs = list(informer.all(JOB))
-        phases = Tally(_phase(job) for job in jobs)
+        phases = Tally(told_phase(job) for job in jobs)
         yield gauges("basalt_jobs", "Jobs by phase", ("phase",), {(phase,): float(count) for phase, count in phases.items()})
         for phase in ("Completed", "Failed"):
             yield _ended(jobs, phase)
         for phase, word in (("Succeed", "succeed"), ("Failed", "failed")):
-            flows = Tally(namespace(flow) for flow in informer.all(JOB_FLOW) if _phase(flow) == phase)
+            flows = Tally(namespace(flow) for flow in informer.all(JOB_FLOW) if told_phase(flow) == phase)
             counts = {(where,): float(count) for where, count in flows.items()}
             yield gauges(f"volcano_jobflow_{word}_phase_count", f"JobFlows that are {phase}", ("jobflow_namespace",), counts)
 
@@ -95,7 +96,3 @@ def _ended(jobs: Sequence[Obj], phase: str) -> Metric:
     newest = dict(list(counts.items())[-MOST_OBJECTS:])
     what = f"How often jobs that are there became {phase}"
     return gauges(f"volcano_job_{phase.lower()}_phase_count", what, ("job_name", "queue_name"), newest)
-
-
-def _phase(obj: Obj) -> str:
-    return str(((obj.get("status") or {}).get("state") or {}).get("phase") or "Pending")

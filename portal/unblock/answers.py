@@ -13,6 +13,8 @@ from django.db import connections
 
 from cluster.errors import ApiError
 from cluster.port import Obj
+from jobs.choices import JobPhase
+from jobs.roles import told_phase
 from portal.unblock.copy import Copy, View, current
 from portal.unblock.trial import places
 from portal.unblock.ways import Asked, Way, ways
@@ -29,8 +31,8 @@ STALE = 60.0
 """Wall seconds for which an answer is handed out, with its age, while the next one is worked out."""
 KEPT = 500
 """Answers that are kept."""
-REST = 600.0
-"""Wall seconds without a question after which the copy is let go."""
+REST = 60.0
+"""Wall seconds without a question after which the thread ends."""
 PLACES = 2_000
 """Places of pods that an answer carries at most."""
 
@@ -125,8 +127,6 @@ class Desk:
         while True:
             with self._changed:
                 if not self._queue and not self._changed.wait_for(lambda: bool(self._queue), REST):
-                    if self._copy is not None:
-                        self._copy.close()
                     self._thread = None
                     return
                 key = next(reversed(self._queue))  # the newest first: somebody is waiting for it
@@ -161,7 +161,7 @@ class Desk:
             if known is not None and known.found:
                 answer.found = list(known.found)  # until the new ones are proved
             self._keep(key, answer)
-            if group.ready_count() or _is_held(job):
+            if group.ready_count() or told_phase(job) != JobPhase.PENDING:
                 answer.state, answer.found = "none", []
             else:
                 self._search(view, job, key, answer)
@@ -199,11 +199,6 @@ def _place(view: View, uid: str, answer: Answer) -> None:
         queue = jobs[uid].queue
         mine = [each for each in line if jobs[each].queue == queue]
         answer.place, answer.rank, answer.among = line.index(uid) + 1, mine.index(uid) + 1, len(mine)
-
-
-def _is_held(job: Obj) -> bool:
-    phase = ((job.get("status") or {}).get("state") or {}).get("phase") or "Pending"
-    return phase != "Pending"
 
 
 def plain(way: Way) -> Found:

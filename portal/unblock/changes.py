@@ -27,8 +27,7 @@ class Change:
         """The pods that are made once a job was admitted, of the new one as of others."""
         if uid == self.uid and self.job is not None:
             return view.made.pods(self.job)
-        found = view.job_of(uid)
-        return view.made.pods(found, [dict(task.pod) for task in view.cache.jobs[uid].tasks.values()]) if found else []
+        return view.pods_of(uid)
 
 
 def in_place(view: View, job: Obj, patch: Obj) -> Change:

@@ -43,6 +43,8 @@ STILL = 5.0
 """Seconds after which a new question waits for the others to end, so that the copy can move on."""
 FRESH = 10.0
 """Seconds after which an unchanged copy is taken at a new instant: time itself decides some things."""
+REST = 600.0
+"""Wall seconds without a question after which the copy is let go."""
 
 
 class View:
@@ -53,7 +55,7 @@ class View:
         self.taken = time.monotonic()
         self._owner = owner
         self.made = Made(owner)
-        self.sandbox = Sandbox(cache, conf, now=at, pods_of=self._pods_of)
+        self.sandbox = Sandbox(cache, conf, now=at, pods_of=self.pods_of)
 
     @property
     def age(self) -> float:
@@ -112,11 +114,12 @@ class View:
         """The Job whose PodGroup this is."""
         group = self.cache.jobs.get(uid)
         owner = objects.owner(group.obj) if group is not None and group.obj else None
-        return (
-            self._owner.jobs.get(f"{group.namespace}/{owner['name']}") if group and owner and owner.get("kind") == "Job" else None
-        )
+        if group is None or owner is None or owner.get("kind") != JOB.kind:
+            return None
+        return self.job(group.namespace, owner["name"])
 
-    def _pods_of(self, uid: str) -> list[Obj]:
+    def pods_of(self, uid: str) -> list[Obj]:
+        """The pods that the Job of this PodGroup still lacks; none where it is no Job's."""
         job = self.job_of(uid)
         return self.made.pods(job, [dict(task.pod) for task in self.cache.jobs[uid].tasks.values()]) if job is not None else []
 
@@ -129,8 +132,9 @@ class Copy:
         self._conf = conf or conf_in_force
         self.lock = threading.RLock()
         self.jobs: dict[str, Obj] = {}
-        self.used = time.monotonic()
         self._idle = threading.Condition(self.lock)
+        self._used = 0.0
+        self._resting: threading.Timer | None = None
         self._pins = 0
         self._version = 0
         self._watch: Watch | None = None
@@ -148,7 +152,6 @@ class Copy:
             if not self._pins:
                 self._view = self._moved_on()
             self._pins += 1
-            self.used = time.monotonic()
             view = self._view
         assert view is not None
         try:
@@ -156,7 +159,10 @@ class Copy:
         finally:
             with self.lock:
                 self._pins -= 1
+                self._used = time.monotonic()
                 self._idle.notify_all()
+                if self._resting is None and self._watch is not None:
+                    self._rest_in(REST)
 
     def latest(self) -> View | None:
         """The last instant that was looked at, without looking again."""
@@ -182,6 +188,24 @@ class Copy:
     def classes(self) -> list[Obj]:
         """The priority classes."""
         return list(self._classes.values())
+
+    # -- letting go ----------------------------------------------------------------------------------------------------
+
+    def _rest_in(self, seconds: float) -> None:
+        self._resting = threading.Timer(seconds, self._rest)
+        self._resting.daemon = True
+        self._resting.start()
+
+    def _rest(self) -> None:
+        with self.lock:
+            left = self._used + REST - time.monotonic()
+            self._resting = None
+            if self._watch is None:
+                return
+            if self._pins or left > 0:
+                self._rest_in(max(left, 1.0))
+            else:
+                self.close()
 
     # -- following -----------------------------------------------------------------------------------------------------
 

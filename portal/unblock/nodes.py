@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster.access import policy
+from cluster.access import seen
 from cluster.errors import Unavailable
 from cluster.rejections import Refusing
 from jobs import reasons
@@ -15,8 +15,8 @@ from scheduler.whatif.refused import nodes_by_cause
 
 def refusing(user: Any, uid: str, cause: str) -> Refusing | None:
     """The nodes by name; None for a job that the user may not see, or where the cluster cannot be asked."""
-    job = policy().visible(user, Job.objects.filter(uid=uid)).first()
-    if job is None or not policy().may(user, "jobs.view", job):
+    job = seen(user, Job.objects.filter(uid=uid), "jobs.view")
+    if job is None:
         return None
     try:
         with current().pinned() as view:

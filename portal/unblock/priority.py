@@ -13,6 +13,7 @@ from jobs.choices import JobPhase
 from jobs.models import Job
 from jobs.operations import MANAGER
 from jobs.projection import project_jobs
+from jobs.roles import told_phase
 from portal.unblock import changes
 from portal.unblock.copy import View, current
 from portal.unblock.shown import Names, evicted_json, places_json
@@ -86,8 +87,7 @@ def change(job: Job, patch: Obj) -> Obj:
     """Change a waiting job in place, and show it at once. Raises what the port does; Conflict when it does not wait."""
     cluster = runtime.current()
     stored = cluster.get(JOB, job.name, job.namespace)
-    phase = ((stored.get("status") or {}).get("state") or {}).get("phase") or JobPhase.PENDING
-    if stored["metadata"]["uid"] != job.uid or phase != JobPhase.PENDING:
+    if stored["metadata"]["uid"] != job.uid or told_phase(stored) != JobPhase.PENDING:
         raise Conflict(f"job {job.namespace}/{job.name} does not wait any more: nothing was changed")
     body = {**patch, "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]}}
     obj = cluster.patch(JOB, job.name, job.namespace, body, field_manager=MANAGER)

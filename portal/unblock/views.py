@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from cluster import documents, runtime
-from cluster.access import policy
+from cluster.access import policy, seen
 from cluster.errors import ApiError, Unavailable
 from jobs import operations, reasons
 from jobs.models import Job
@@ -34,10 +34,15 @@ STRIPS = 24
 
 
 def _job(request: HttpRequest, uid: str) -> Job:
-    job = policy().visible(request.user, Job.objects.filter(uid=uid)).first()
-    if job is None or not policy().may(request.user, "jobs.view", job):
+    job = seen(request.user, Job.objects.filter(uid=uid), "jobs.view")
+    if job is None:
         raise Http404
     return job
+
+
+def _may_act(request: HttpRequest, job: Job) -> None:
+    if not policy().may(request.user, "jobs.act", job):
+        raise PermissionDenied(_("Only its owner and administrators may act on this job."))
 
 
 @require_safe
@@ -87,8 +92,7 @@ def way(request: HttpRequest, uid: str, place: int) -> HttpResponse:
 
 
 def _change(request: HttpRequest, job: Job) -> HttpResponse:
-    if not policy().may(request.user, "jobs.act", job):
-        raise PermissionDenied(_("Only its owner and administrators may act on this job."))
+    _may_act(request, job)
     try:
         patch = json.loads(request.POST.get("patch", ""))
         spec = patch["spec"]
@@ -107,8 +111,7 @@ def _change(request: HttpRequest, job: Job) -> HttpResponse:
 def job_priority(request: HttpRequest, uid: str) -> HttpResponse:
     """Another priority: who is delayed by it is shown before it is set."""
     job = _job(request, uid)
-    if not policy().may(request.user, "jobs.act", job):
-        raise PermissionDenied(_("Only its owner and administrators may act on this job."))
+    _may_act(request, job)
     name = (request.POST if request.method == "POST" else request.GET).get("class", "")
     context: dict[str, Any] = {"job": job, "name": name, "told": None}
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cluster import objects
 from cluster.embedded.patches import merge
-from cluster.port import Obj, WatchEvent
+from cluster.port import Obj
 from jobs.roles import minimum_of, tasks_of
 from portal.unblock import changes
 from portal.unblock.amounts import holder, steps, with_amount
@@ -282,38 +282,41 @@ def _topology(asked: Asked) -> Iterator[Way]:
 
 
 def _wait(asked: Asked) -> Iterator[Way]:
-    verdict, cache = asked.verdict, asked.view.cache
-    resource = verdict.resource if verdict and verdict.resource in cache.dims.index else ""
-    dimension = cache.dims.index[resource] if resource else 0
-    within = verdict is not None and verdict.stage is Stage.QUEUE_LIMIT
-    lacking = 0
-    if verdict is not None and resource:
-        pods = max(verdict.needed - verdict.placeable, 1) if verdict.stage is not Stage.QUEUE_LIMIT else 1
-        lacking = verdict.short + (pods - 1) * verdict.asked
-    running = [
+    verdict, dims = asked.verdict, asked.view.cache.dims
+    resource = verdict.resource if verdict and verdict.resource in dims.index else ""
+    dimension = dims.index[resource] if resource else 0
+    lacking = _lacking(verdict) if verdict and resource else 0
+
+    def suits(job: JobInfo) -> tuple[bool, int, float, str]:
+        """The smallest that gives enough, then of those that do not the largest."""
+        held = int(job.allocated[dimension])
+        return (held < lacking, held if held >= lacking else -held, job.creation, job.uid)
+
+    for job in sorted(_holders(asked, dimension), key=suits)[:JOBS]:
+        values = {"job": job.uid, "queue": job.queue, "resource": resource, "amount": int(job.allocated[dimension])}
+        way = Way("wait", values, None, True, Change(asked.uid, changes.ended(asked.view, [job.uid])))
+        if _tried(asked, way):
+            yield way
+
+
+def _lacking(verdict: Verdict) -> int:
+    """What of the resource is missing for all the pods that a start needs; a queue's limit is asked for one."""
+    pods = 1 if verdict.stage is Stage.QUEUE_LIMIT else max(verdict.needed - verdict.placeable, 1)
+    return verdict.short + (pods - 1) * verdict.asked
+
+
+def _holders(asked: Asked, dimension: int) -> list[JobInfo]:
+    """Running jobs that have something of a resource; those of the same queue alone where its limit is what holds."""
+    queue = asked.group.queue if asked.verdict and asked.verdict.stage is Stage.QUEUE_LIMIT else ""
+    return [
         job
-        for job in cache.jobs.values()
+        for job in asked.view.cache.jobs.values()
         if job.uid != asked.uid
         and job.obj
         and job.count(TaskStatus.RUNNING)
         and job.allocated[dimension] > 0
-        and not (within and job.queue != asked.group.queue)
+        and queue in ("", job.queue)
     ]
-    held = {job.uid: int(job.allocated[dimension]) for job in running}
-    running.sort(
-        key=lambda job: (
-            held[job.uid] < lacking,
-            held[job.uid] if held[job.uid] >= lacking else -held[job.uid],
-            job.creation,
-            job.uid,
-        )
-    )
-    for job in running[:JOBS]:
-        events: list[WatchEvent] = changes.ended(asked.view, [job.uid])
-        values = {"job": job.uid, "queue": job.queue, "resource": resource, "amount": held[job.uid]}
-        way = Way("wait", values, None, True, Change(asked.uid, events))
-        if _tried(asked, way):
-            yield way
 
 
 def _tried(asked: Asked, way: Way) -> Way | None:

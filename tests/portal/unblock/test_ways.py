@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from cluster.errors import Unavailable
 from cluster.kinds import JOB, NAMESPACE
 from cluster.port import WatchEvent
+from portal.unblock import copy
 from portal.unblock.ways import Way
 from tests.portal.unblock.world import Stage, manifest
 
@@ -106,6 +108,18 @@ def test_a_run_that_breaks_makes_the_copy_anew():
     stage.submit(manifest("big", 2, cpu=4, gpu=8))
     stage.rest()
     assert told(stage.ways("big", QUEUES))["minimum"] == {"from": 2, "to": 1}
+
+
+def test_a_copy_that_nobody_asks_is_let_go_and_begins_again(monkeypatch):
+    monkeypatch.setattr(copy, "REST", 0.0)
+    stage = full()
+    let_go, close = threading.Event(), stage.copy.close
+    monkeypatch.setattr(stage.copy, "close", lambda: (close(), let_go.set()))
+    with stage.copy.pinned() as view:
+        assert not let_go.is_set()
+    assert let_go.wait(20)
+    assert stage.copy.latest() is None
+    assert view.cache.jobs.keys() == stage.view(lambda again: again.cache.jobs.keys())
 
 
 @st.composite
