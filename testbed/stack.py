@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,20 @@ def eventually(holds: Callable[[], Any], seconds: float = WAIT, *, why: Callable
         assert time.monotonic() < end, f"not within {seconds:g} s{': ' + why() if why() else ''}"
         time.sleep(0.05)
     return found
+
+
+@contextlib.contextmanager
+def at_work(run: Callable[[threading.Event], None]) -> Iterator[None]:
+    """A part in a thread for as long as the block lasts."""
+    stop = threading.Event()
+    thread = threading.Thread(target=run, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(15)
+        assert not thread.is_alive()
 
 
 class Stack:

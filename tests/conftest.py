@@ -15,6 +15,7 @@ from cluster.clock import ManualClock
 from cluster.embedded.memory import Change
 from cluster.embedded.store import EmbeddedCluster
 from cluster.port import Obj
+from testbed.server import binary
 
 settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
 settings.load_profile("untimed")
@@ -28,6 +29,14 @@ def shared_dir() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("no folder of shared data beside the project")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def api_server_binaries() -> None:
+    """What starts a real API server; tests that need it skip without it."""
+    for program in ("kube-apiserver", "etcd", "kubectl"):
+        if binary(program) is None:
+            pytest.skip(f"no {program}: set KUBEBUILDER_ASSETS to a folder that has it")
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from cluster.kinds import (
 from cluster.kubernetes import KubernetesCluster, connect
 from testbed.collector import Collector
 from testbed.kubelet import FakeKubelet
-from testbed.server import TOKEN, binary
+from testbed.server import TOKEN
 from testbed.stack import eventually as within
 from tests.deploy.rendered import Obj, of_kind, with_components
 from tests.deploy.strict import PATIENCE, Asked, Deployed, StrictServer, granted
@@ -97,11 +97,10 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Obj, ...]:
 
 
 @pytest.fixture(scope="module")
-def server(objects: tuple[Obj, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[StrictServer]:
+def server(
+    api_server_binaries: None, objects: tuple[Obj, ...], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StrictServer]:
     """A server with everything of the manifests but what makes pods, and webhooks that would be asked at a Service."""
-    for program in ("kube-apiserver", "etcd", "kubectl"):
-        if binary(program) is None:
-            pytest.skip(f"no {program}: set KUBEBUILDER_ASSETS to a folder that has it")
     if not os.environ.get("DATABASE_URL") or not os.environ.get("REDIS_URL"):
         pytest.skip("needs PostgreSQL and Redis: set DATABASE_URL and REDIS_URL")
     server = StrictServer(tmp_path_factory.mktemp("strict"))

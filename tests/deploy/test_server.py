@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from testbed.server import ApiServer, binary
+from testbed.server import ApiServer
 from tests.deploy.rendered import COMPONENTS, KUSTOMIZE, Obj, of_kind, pod_templates, render, with_components
 
 pytestmark = pytest.mark.services
@@ -17,11 +17,8 @@ FOREIGN = {"ServiceMonitor", "PrometheusRule"}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def server(api_server_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """A server with our namespace and definitions."""
-    for program in ("kube-apiserver", "etcd", "kubectl"):
-        if binary(program) is None:
-            pytest.skip(f"no {program}: set KUBEBUILDER_ASSETS to a folder that has it")
     server = ApiServer(tmp_path_factory.mktemp("server"))
     server.start()
     first = of_kind(render(KUSTOMIZE / "base"), "Namespace", "CustomResourceDefinition")

@@ -11,16 +11,13 @@ from cluster.kubernetes import KubernetesCluster, connect
 from cluster.objects import name, namespace
 from testbed.collector import Collector
 from testbed.kubelet import FakeKubelet
-from testbed.server import TOKEN, ApiServer, binary
+from testbed.server import TOKEN, ApiServer
 from testbed.stack import Stack, eventually
 
 
 @pytest.fixture(scope="session")
-def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+def api_server(api_server_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """kube-apiserver and etcd from `KUBEBUILDER_ASSETS` or /usr/local/kubebuilder/bin."""
-    for program in ("kube-apiserver", "etcd", "kubectl"):
-        if binary(program) is None:
-            pytest.skip(f"no {program}: set KUBEBUILDER_ASSETS to a folder that has it")
     server = ApiServer(tmp_path_factory.mktemp("kubernetes"))
     server.start()
     yield server

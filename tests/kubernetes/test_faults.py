@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,24 +19,10 @@ from jobs.controller import ControllerManager
 from scheduler.loop import SchedulerLoop
 from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
-from testbed.stack import Stack, eventually
+from testbed.stack import Stack, at_work, eventually
 from tests.kubernetes.faulty import Fault, Faulty, faulty, swallowed
 
 pytestmark = pytest.mark.services
-
-
-@contextlib.contextmanager
-def at_work(run: Callable[[threading.Event], None]) -> Iterator[None]:
-    """A part in a thread for as long as the block lasts."""
-    stop = threading.Event()
-    thread = threading.Thread(target=run, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(15)
-        assert not thread.is_alive()
 
 
 @contextlib.contextmanager

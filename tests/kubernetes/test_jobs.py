@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,22 +22,9 @@ from jobs.held import verdict
 from scheduler.loop import SchedulerLoop
 from testbed.kubelet import FakeKubelet
 from testbed.server import TOKEN, ApiServer
-from testbed.stack import Stack, eventually
+from testbed.stack import Stack, at_work, eventually
 
 pytestmark = pytest.mark.services
-
-
-@contextlib.contextmanager
-def running(run: Callable[[threading.Event], None]) -> Iterator[None]:
-    stop = threading.Event()
-    thread = threading.Thread(target=run, args=(stop,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(15)
-        assert not thread.is_alive()
 
 
 class Heard:
@@ -57,7 +44,7 @@ def parts(api_server: ApiServer, stack: Stack, kubelet: FakeKubelet) -> Iterator
     """A controller and a scheduler at work, as their processes have them."""
     heard = Heard(api_server)
     manager = ControllerManager(Admitted(heard.cluster, admission), heard.cluster.clock, rest=1.0)
-    with running(manager.run), running(SchedulerLoop(heard.cluster, None, heard.cluster.clock, rest=1.0).run):
+    with at_work(manager.run), at_work(SchedulerLoop(heard.cluster, None, heard.cluster.clock, rest=1.0).run):
         yield heard
     heard.cluster.close()
 
