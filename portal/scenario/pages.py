@@ -170,7 +170,7 @@ def total_shown(world: World, value: int) -> list[str]:
 @check
 def page_is(world: World, value: int) -> list[str]:
     """The number of the page, by the rows that it says it shows."""
-    rows = _numbers(_list(world).text_of("pages"))
+    rows = _numbers(_list(world).text_of("place") or _list(world).text_of("pages"))
     number = (rows[0] - 1) // queries.PAGE_SIZE + 1 if rows else 1
     return [] if number == value else [f"page {number}, not {value}"]
 
