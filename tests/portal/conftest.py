@@ -45,6 +45,14 @@ def make_user(db) -> Callable[..., Any]:
     return make
 
 
+@pytest.fixture
+def ada(make_user: Callable[..., Any], client: Client) -> Any:
+    """A person without rank, signed in with the test client."""
+    user = make_user("ada")
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return user
+
+
 class Page(ApplicationCommunicator):
     """A browser page's live connection (channels' own communicator wants daphne)."""
 

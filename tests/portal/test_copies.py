@@ -31,13 +31,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 
 @pytest.fixture
-def ada(make_user, client: Client):
-    user = make_user("ada")
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return user
-
-
-@pytest.fixture
 def cluster():
     from cluster.admission import admission
 

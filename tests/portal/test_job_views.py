@@ -24,13 +24,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 LIST = "/jobs/"
 
 
-@pytest.fixture
-def ada(make_user, client: Client):
-    user = make_user("ada")
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return user
-
-
 def page(client: Client, query: str = "") -> str:
     response = client.get(LIST + query)
     assert response.status_code == 200, response

@@ -20,13 +20,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 PASSWORD = "sesame open"
 
 
-@pytest.fixture
-def ada(make_user, client: Client):
-    user = make_user("ada")
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return user
-
-
 def test_sign_in_leads_to_where_one_wanted(client: Client, make_user):
     make_user("ada")
     wanted = reverse("jobs:list")

@@ -24,14 +24,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 
 @pytest.fixture
-def ada(make_user, client: Client):
-    """A signed-in person without rank, and her client."""
-    user = make_user("ada")
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return user
-
-
-@pytest.fixture
 def boss(make_user, client: Client):
     """A signed-in cluster admin."""
     user = make_user("boss", staff=True)

@@ -34,13 +34,6 @@ def at(minutes: float):
     return BEGIN + timedelta(minutes=minutes)
 
 
-@pytest.fixture
-def ada(make_user, client: Client):
-    user = make_user("ada")
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return user
-
-
 def change(job: Job, phase: str, minutes: float, group: str = "") -> PhaseChange:
     return PhaseChange(job_uid=job.uid, phase=phase, group_phase=group, at=at(minutes))
 
