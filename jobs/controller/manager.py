@@ -26,7 +26,7 @@ SHORT_PASS, LONGEST_PAUSE = 0.02, 1.0
 """A key whose passes take more than the first in processor seconds waits twice as long for changes, at most the second. What a
 pass waits for a server is no reason to wait longer."""
 LONGEST_WAIT = 10.0
-"""Wall seconds between two tries to watch a cluster that is away, at most."""
+"""Wall seconds between two tries to watch a cluster that is away, or to make what must be there, at most."""
 
 log = logging.getLogger(__name__)
 
@@ -65,23 +65,28 @@ class ControllerManager:
             except ApiError as error:
                 log.warning("the cluster cannot be watched yet: %s", error)
                 stop.wait(patience.next())
+        patience.reset()
+        again = 0.0
         try:
             while not stop.is_set():
                 changed.wait(0.2)
                 changed.clear()
                 many = self._pump() >= MANY
-                if not threads and self._begin():
-                    threads = [
-                        threading.Thread(target=self._work, name=f"controller-{n}", daemon=True) for n in range(self._workers)
-                    ]
-                    for thread in threads:
-                        thread.start()
+                if not threads and self.informer.synced and time.monotonic() >= again:
+                    threads = self._spawn() if self._begin() else []
+                    again = time.monotonic() + patience.next()
                 stop.wait(0 if not threads else COALESCE_SECONDS if many else AT_ONCE_SECONDS)
         finally:
             self._queue.close()
             for thread in threads:
                 thread.join()
             self.informer.stop()
+
+    def _spawn(self) -> list[threading.Thread]:
+        threads = [threading.Thread(target=self._work, name=f"controller-{n}", daemon=True) for n in range(self._workers)]
+        for thread in threads:
+            thread.start()
+        return threads
 
     def settle(self, limit: int = 100_000) -> int:
         """Work in this thread until nothing is left to do at this moment of the clock; how many keys were worked.
