@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 
@@ -20,7 +20,7 @@ from cluster import objects, runtime
 from cluster.clock import Clock, SystemClock
 from cluster.errors import NotFound, Unavailable
 from cluster.kinds import JOB, PRIORITY_CLASS, Kind
-from cluster.port import Cluster, Obj, Watch, WatchEvent
+from cluster.port import Cluster, Obj, Page, Watch, WatchEvent
 from jobs.keys import group_name
 from portal import parts
 from portal.models import SchedulerConfiguration
@@ -184,10 +184,10 @@ class Copy:
             return self._classes[name]
         raise NotFound(f"there is no {kind.kind} {name!r}")
 
-    @property
-    def classes(self) -> list[Obj]:
-        """The priority classes."""
-        return list(self._classes.values())
+    def list(self, kind: Kind, namespace: str = "", **_selectors: Any) -> Page:
+        """The priority classes by name; nothing else is asked for."""
+        kept = self._classes if kind == PRIORITY_CLASS else {}
+        return Page([kept[name] for name in sorted(kept)], "")
 
     # -- letting go ----------------------------------------------------------------------------------------------------
 

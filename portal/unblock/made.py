@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from cluster import objects
-from cluster.kinds import Kind
-from cluster.port import Obj
-from jobs.admission import SYSTEM_CLASSES
+from cluster.kinds import PRIORITY_CLASS
+from cluster.port import Obj, Reader
+from jobs.admission import priority_of
 from jobs.groups import KEPT_UP, build_group, kept_up
 from jobs.keys import pod_name
 from jobs.plugins import plugins_of
@@ -17,37 +17,22 @@ from jobs.roles import PodTable, released
 from portal.dryrun.reading import made_up_uid
 
 
-class Classes(Protocol):
-    """Knows the priority classes."""
-
-    def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
-        """One of them. Raises NotFound."""
-        ...
-
-    @property
-    def classes(self) -> list[Obj]:
-        """All of them."""
-        ...
-
-
 class Made:
-    """Makes objects of jobs. They get the uids that `made_up_uid` draws from their names."""
+    """Makes objects of jobs. They get the uids that `made_up_uid` draws from their names.
 
-    def __init__(self, classes: Classes) -> None:
-        self._classes = classes
+    `reader` is asked for priority classes alone.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
 
     def priority(self, name: str) -> int:
         """The value of a priority class, 0 when there is none."""
-        if name in SYSTEM_CLASSES:
-            return SYSTEM_CLASSES[name]
-        values = {objects.name(each): int(each.get("value") or 0) for each in self._classes.classes}
-        if name:
-            return values.get(name, 0)
-        return max((int(each.get("value") or 0) for each in self._classes.classes if each.get("globalDefault")), default=0)
+        return priority_of(name, self._reader) or 0
 
     def known_classes(self) -> list[tuple[str, int]]:
         """Names and values of the priority classes, the lowest first."""
-        found = [(objects.name(each), int(each.get("value") or 0)) for each in self._classes.classes]
+        found = [(objects.name(each), int(each.get("value") or 0)) for each in self._reader.list(PRIORITY_CLASS).items]
         return sorted(found, key=lambda each: (each[1], each[0]))
 
     def group(self, job: Obj, created: str) -> Obj:
