@@ -1,4 +1,4 @@
-"""Manifests from outside: multi-document YAML or JSON, read safely, with the line of every field.
+"""Manifests from outside: multi-document YAML or JSON, read safely, with the line of every field; and written.
 
 Everything refused is a BadRequest whose field errors name document and line.
 """
@@ -12,9 +12,10 @@ from typing import Any
 from cluster.documents.from_json import is_json, read_json
 from cluster.documents.from_yaml import read_yaml
 from cluster.documents.refusal import MAX_NODES, NotYaml, refuse
+from cluster.documents.to_yaml import dump
 from cluster.port import Obj
 
-__all__ = ["Document", "load"]
+__all__ = ["Document", "dump", "load"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import yaml
 from kubernetes import client
 
+from cluster import documents
 from portal.crds.definitions import DEFINED, OURS, definition
 
 _MANAGED = "app.kubernetes.io/managed-by"
@@ -63,16 +63,7 @@ def wait_established(api: client.ApiextensionsV1Api, *, seconds: float = 30.0) -
 def manifests() -> Iterator[tuple[str, str]]:
     """File name and YAML of each definition, as they lie in `deploy/crds/`."""
     for defined in DEFINED:
-        text = yaml.dump(definition(defined), Dumper=_Plain, sort_keys=False, width=130, allow_unicode=True)
-        yield f"{defined.name}.yaml", text
-
-
-class _Plain(yaml.SafeDumper):
-    """YAML without anchors: kubectl and people read it."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write what appears twice twice."""
-        return True
+        yield f"{defined.name}.yaml", documents.dump(definition(defined))
 
 
 def _read(api: client.ApiextensionsV1Api, name: str) -> Any:

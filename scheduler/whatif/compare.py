@@ -15,15 +15,13 @@ class Comparison:
     starts: list[str] = field(default_factory=list)
     delayed: list[str] = field(default_factory=list)
     evicted: list[EvictionRecord] = field(default_factory=list)
-    spared: list[EvictionRecord] = field(default_factory=list)
 
 
 def compare(before: Played, after: Played) -> Comparison:
     """What is different after a change."""
-    mine, theirs = ({each.victim_uid for each in played.evictions} for played in (after, before))
+    known = {each.victim_uid for each in before.evictions}
     return Comparison(
         starts=[uid for uid in after.binds if uid in after.started and uid not in before.started],
         delayed=[uid for uid in before.binds if uid in before.started and uid not in after.started],
-        evicted=[each for each in after.evictions if each.victim_uid not in theirs],
-        spared=[each for each in before.evictions if each.victim_uid not in mine],
+        evicted=[each for each in after.evictions if each.victim_uid not in known],
     )
