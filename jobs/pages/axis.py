@@ -69,11 +69,6 @@ class Lane:
     area: Area | None = None
     note: str = ""
 
-    @property
-    def is_task(self) -> bool:
-        """Whether it is of a task."""
-        return self.kind == "task"
-
 
 @dataclass(frozen=True, slots=True)
 class Axis:

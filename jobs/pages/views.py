@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from cluster import runtime
-from cluster.access import policy
+from cluster.access import policy, seen
 from cluster.errors import ApiError
 from jobs import operations, summary
 from jobs.choices import job_mark
@@ -24,8 +24,8 @@ from jobs.pages.tabs import TABS
 
 
 def _job(request: HttpRequest, uid: str) -> Job:
-    job = policy().visible(request.user, Job.objects.filter(uid=uid)).first()
-    if job is None or not policy().may(request.user, "jobs.view", job):
+    job = seen(request.user, Job.objects.filter(uid=uid), "jobs.view")
+    if job is None:
         raise Http404
     return job
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+
+from cluster import documents
 
 _LINE = re.compile(r"^(?P<indent>[ ]*(?:- )*)(?P<key>[^\s:#'\"][^:]*|'[^']*'|\"[^\"]*\")(?P<colon>:)(?P<rest>\s.*|)$")
 _NUMBER = re.compile(r"^-?\d+(\.\d+)?$|^(true|false|null|~)$")
@@ -18,7 +19,7 @@ _BLOCK = re.compile(r":\s*[|>][+-]?\d*\s*$")
 
 def dump(obj: Any) -> str:
     """The manifest as text, keys in their own order."""
-    return str(yaml.safe_dump(obj, sort_keys=False, allow_unicode=True, width=110))
+    return documents.dump(obj, width=110)
 
 
 def lines(text: str) -> Iterator[SafeString]:

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import yaml
-
-from cluster import objects
+from cluster import documents, objects
 from cluster.errors import NotFound
 from cluster.kinds import Kind
 from cluster.port import Cluster, Obj
@@ -91,16 +89,7 @@ def files(wanted: Wanted) -> Iterator[tuple[str, str]]:
     for obj in configurations(wanted):
         verb = "mutating" if _kind(obj) == MUTATING else "validating"
         part = objects.name(obj).removeprefix("basalt").removeprefix("-")
-        text = yaml.dump(obj, Dumper=_Plain, sort_keys=False, width=130, allow_unicode=True)
-        yield (f"{part}/{verb}.yaml" if part else f"{verb}.yaml"), text
-
-
-class _Plain(yaml.SafeDumper):
-    """YAML without anchors: kubectl and people read it."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write what appears twice twice."""
-        return True
+        yield (f"{part}/{verb}.yaml" if part else f"{verb}.yaml"), documents.dump(obj)
 
 
 def _kind(obj: Obj) -> Kind:

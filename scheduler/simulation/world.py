@@ -53,16 +53,6 @@ class World(Offline):
         """An object is gone."""
         self.cache.apply(WatchEvent("DELETED", kind, obj))
 
-    def remove_pod(self, uid: str) -> None:
-        """A pod is gone."""
-        task = self.cache.tasks.get(uid)
-        if task is not None:
-            self.remove(POD, dict(task.pod))
-
-    def node_of(self, uid: str) -> str:
-        """The node that a pod has."""
-        return self.cache.nodes.names[self.cache.tasks[uid].node]
-
     def pods_on(self, node: str) -> list[str]:
         """Uids of the pods on a node, in order."""
         row = self.cache.nodes.index.get(node)
