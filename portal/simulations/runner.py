@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -128,6 +130,27 @@ class Runner:
 
 VERSION = 1
 """Of checkpoints: one of another version is not gone on with."""
+
+
+@contextmanager
+def alone(folder: Path | None) -> Iterator[None]:
+    """Make a folder and hold it, so that no other process mixes its files in. Raises WorkloadError when one is at work there.
+
+    The folder itself is locked: nothing is left behind, whatever becomes of the process.
+    """
+    if folder is None:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkloadError([f"{folder}: another simulation is at work there; wait for it, or name another folder"]) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def write(path: Path, content: bytes) -> None:

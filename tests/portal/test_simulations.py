@@ -14,7 +14,7 @@ from django.test import Client
 
 from portal.models import Simulation, State
 from portal.simulations import outputs, picture, sources, work
-from portal.simulations.runner import CHECKPOINT, Runner, Stopped
+from portal.simulations.runner import CHECKPOINT, Runner, Stopped, alone
 from scheduler.simulation.engine import Simulation as Engine
 from scheduler.simulation.estimate import Misses, Past, estimate, quantile
 from scheduler.simulation.experiment import Setting, trial
@@ -141,6 +141,20 @@ def test_the_command_writes_its_files_and_leaves_no_checkpoint(trace: Path, tmp_
     assert "waiting, median" in capsys.readouterr().out
     assert len((out / "jobs.csv").read_text().splitlines()) == 31
     assert orjson.loads((out / "result.json").read_bytes())["results"][0]["summary"]["finished"] == 30
+
+
+def test_two_at_once_do_not_share_a_folder(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with alone(out), pytest.raises(CommandError, match="another simulation is at work there"):
+        call_command("simulate", str(trace), "--out", str(out), "--quiet")
+    assert list(out.iterdir()) == []
+    call_command("simulate", str(trace), "--out", str(out), "--quiet")
+    assert (out / "result.json").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(trace: Path) -> None:
+    with pytest.raises(CommandError, match=r"jobs\.csv: File exists"):
+        call_command("simulate", str(trace), "--out", str(trace), "--quiet")
 
 
 def test_the_command_names_what_is_wrong_with_a_configuration(trace: Path, tmp_path: Path) -> None:

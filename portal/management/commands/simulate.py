@@ -15,7 +15,7 @@ from django.core.management import BaseCommand, CommandError
 
 from cluster.durations import parse_duration
 from portal.simulations import outputs, picture, sources
-from portal.simulations.runner import Progress, Runner, Stopped, write
+from portal.simulations.runner import Progress, Runner, Stopped, alone, write
 from scheduler import conf as configuration
 from scheduler.conf import ConfError
 from scheduler.simulation.engine import GoesRound
@@ -63,14 +63,21 @@ class Command(BaseCommand):
         wanted = sources.Wanted(
             **{name: given[name] for name in ("nodes", "part", "limit", "load", "seed", "run_time", "saves", "case")}
         )
+        try:
+            with alone(given["out"]):
+                self._play(confs, wanted, options, given)
+        except (WorkloadError, GoesRound) as error:
+            raise CommandError(str(error), returncode=_BAD_FILE) from None
+        except OSError as error:
+            raise CommandError(f"{error.filename or given['out'] or 'standard output'}: {error.strerror}") from None
+
+    def _play(self, confs: list[tuple[str, str]], wanted: sources.Wanted, options: Options, given: dict[str, Any]) -> None:
         shows = not given["quiet"] and sys.stderr.isatty()
         with _stopping() as stop:
             try:
                 workload = sources.read(given["trace"], wanted)
                 runner = Runner(workload, confs, options, given["out"], _bar if shows else lambda progress: None, stop)
                 results = runner.run()
-            except (WorkloadError, GoesRound) as error:
-                raise CommandError(str(error), returncode=_BAD_FILE) from None
             except Stopped:
                 kept = (
                     f"the same command goes on from {given['out']}" if given["out"] else "with --out DIR it could be gone on with"

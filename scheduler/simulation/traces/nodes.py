@@ -36,7 +36,7 @@ def read(file: str, lines: Iterable[str], *, part: str = "", shares: bool = Fals
     """
     faults, source = Faults(file), iter(lines)
     first = next(source, "")
-    header = header_of(first)
+    header = header_of(first, faults)
     for needs, make in ((_OPENB, _openb), (_TIRESIAS, _tiresias), (_PHILLY, _philly)):
         if all(name in header for name in needs):
             found = [each for row in rows(file, chain([first], source), needs, faults) for each in make(row, part, shares)]

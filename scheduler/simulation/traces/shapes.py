@@ -71,7 +71,7 @@ def read(file: str, lines: Iterable[str], choice: Choice) -> Trace:
     if not first.strip():
         faults.add("the file is empty: a trace is a CSV table with a header")
         faults.check()
-    header = header_of(first)
+    header = header_of(first, faults)
     shape = _shape_of(header, faults)
     trace, ids, line = Trace(shape.name, [], notes=list(shape.notes)), dict[str, int](), 1
     for row in rows(file, chain([first], source), shape.needs, faults):

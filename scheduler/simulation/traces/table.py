@@ -11,7 +11,6 @@ from scheduler.simulation.workload import WorkloadError
 
 MOST_FAULTS = 20
 MOST_ROWS = 2_000_000
-MOST_CELL = 10_000
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,2})?", re.ASCII)
 _WHOLE = re.compile(r"-?[0-9]{1,12}(\.0+)?", re.ASCII)
 
@@ -79,15 +78,20 @@ class Row:
         return value
 
 
-def header_of(line: str) -> list[str]:
-    """The column names of a table's first line."""
-    return [name.strip().lstrip("\ufeff") for name in next(csv.reader([line]), [])]
+def header_of(line: str, faults: Faults) -> list[str]:
+    """The column names of a table's first line. Raises WorkloadError when it is no line of a table."""
+    try:
+        return [name.strip().lstrip("\ufeff") for name in next(csv.reader([line]), [])]
+    except csv.Error as error:
+        faults.add(f"the header is no CSV: {error}", 1)
+        faults.check()
+        raise
 
 
 def rows(file: str, lines: Iterable[str], needs: Sequence[str], faults: Faults) -> Iterator[Row]:
     """Rows of a table that must have some columns. Raises WorkloadError when it has not, or has no row at all."""
     source = iter(lines)
-    header = header_of(next(source, ""))
+    header = header_of(next(source, ""), faults)
     if missing := [name for name in needs if name not in header]:
         have = ", ".join(header) if any(header) else "none at all"
         faults.add(f"columns are missing: {', '.join(missing)}; the table has {have}", 1)

@@ -74,6 +74,10 @@ def test_an_empty_file() -> None:
     assert faults([]) == ["t.csv: the file is empty: a trace is a CSV table with a header"]
 
 
+def test_a_first_line_without_end_is_no_header() -> None:
+    assert faults(["\0" * 200_000]) == ["t.csv, line 1: the header is no CSV: field larger than field limit (131072)"]
+
+
 def test_a_header_alone() -> None:
     assert faults(PHILLY[:1]) == ["t.csv: there is no row below the header: a trace has at least one job"]
 
