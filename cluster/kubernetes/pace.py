@@ -17,7 +17,7 @@ class Pace:
 
     def __init__(
         self, rate: float = 0.0, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
-    ):
+    ) -> None:
         self._each = 1.0 / rate if rate > 0 else 0.0
         self._now, self._sleep = now, sleep
         self._lock = threading.Lock()

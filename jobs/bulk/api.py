@@ -24,8 +24,8 @@ from cluster.rest.paging import KeysetPagination
 from cluster.rest.views import route
 from jobs.bulk import pages
 from jobs.bulk.asking import NAMES, make, preview
+from jobs.bulk.control import change, found, own
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
-from jobs.bulk.views import change, found, own
 
 Body = dict[str, Any]
 NEWEST = 50

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from cluster.access import policy
 from cluster.errors import ApiError
-from cluster.runtime import now
-from jobs.bulk import pages, worker
+from jobs.bulk import pages
 from jobs.bulk.asking import make
+from jobs.bulk.control import change, found, own
 from jobs.bulk.models import BulkOperation, BulkState
 
 SHOWN = 50
-
-
-def own(user: Any) -> QuerySet[BulkOperation]:
-    """Somebody's own operations, the newest first."""
-    return BulkOperation.objects.filter(user=user.get_username())
-
-
-def found(user: Any, pk: UUID) -> BulkOperation | None:
-    """An operation that somebody may see: their own, or any for those who may act on everybody's jobs."""
-    operation = BulkOperation.objects.filter(pk=pk).first()
-    return operation if operation is not None and policy().may(user, "jobs.act", operation) else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -79,17 +65,3 @@ def _change(request: HttpRequest, operation: BulkOperation, wish: str) -> None:
         messages.success(request, _("Nothing was done."))
     elif not change(operation, wish):
         messages.error(request, _("That is not possible any more."))
-
-
-def change(operation: BulkOperation, wish: str) -> bool:
-    """Begin (also one that was stopped) or stop; whether it was in a state for that. Doing so twice does no harm."""
-    rows = BulkOperation.objects.filter(pk=operation.pk)
-    if wish == "start":
-        begun = rows.filter(state__in=(BulkState.DRAFT, BulkState.STOPPED)).update(
-            state=BulkState.RUNNING, started_at=operation.started_at or now(), worker="", lease_until=None
-        )
-        worker.bell.set()
-        return bool(begun) or operation.state in (BulkState.RUNNING, BulkState.DONE)
-    if wish == "stop":
-        return bool(rows.filter(state=BulkState.RUNNING).update(state=BulkState.STOPPED)) or operation.state == BulkState.STOPPED
-    return False

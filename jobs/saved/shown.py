@@ -25,6 +25,11 @@ class Tab:
     is_on: bool
     view: SavedView | None = None
 
+    @classmethod
+    def of(cls, view: SavedView, *, is_on: bool) -> Tab:
+        """A view that was kept; the list's address names it."""
+        return cls(view.name, f"{view.query}&view={view.pk}".lstrip("&"), is_on, view)
+
     @property
     def address(self) -> str:
         """Where it leads."""
@@ -59,7 +64,7 @@ def views(user: Any, query: QueryDict) -> Views:
     saved = list(visible(user))
     current = next((view for view in saved if str(view.pk) == named), None)
     tabs = [Tab(label, text, current is None and canonical(QueryDict(text)) == asked) for label, text in built_in]
-    found = [Tab(view.name, f"{view.query}&view={view.pk}".lstrip("&"), view is current, view) for view in saved]
+    found = [Tab.of(view, is_on=view is current) for view in saved]
     changed = current is not None and canonical(QueryDict(current.query)) != asked
     return Views([*tabs, *found[:INLINE]], found[INLINE:], current, changed)
 
@@ -78,7 +83,7 @@ def first_for(user: Any) -> Tab | None:
     roles = [Role.STAFF, Role.USER] if user.is_staff else [Role.USER]
     found = {view.default_for: view for view in SavedView.objects.filter(default_for__in=roles, is_shared=True)}
     view = next((found[role] for role in roles if role in found), None)
-    return Tab(view.name, f"{view.query}&view={view.pk}".lstrip("&"), True, view) if view else None
+    return Tab.of(view, is_on=True) if view else None
 
 
 def _encoded(key: str, value: str) -> str:

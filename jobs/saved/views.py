@@ -24,7 +24,7 @@ def view_list(request: HttpRequest) -> HttpResponse:
     """All views that somebody may use; a POST keeps a new one."""
     if request.method == "POST":
         return _keep(request)
-    rows = [Tab(view.name, f"{view.query}&view={view.pk}".lstrip("&"), False, view) for view in visible(request.user)]
+    rows = [Tab.of(view, is_on=False) for view in visible(request.user)]
     return render(request, "jobs/views.html", {"views": rows, "roles": Role.choices, "may_set": may_set_roles(request)})
 
 
@@ -35,7 +35,7 @@ def view_detail(request: HttpRequest, pk: int) -> HttpResponse:
     if view is None:
         raise Http404
     if request.method != "POST":
-        return redirect(Tab(view.name, f"{view.query}&view={view.pk}".lstrip("&"), True).address)
+        return redirect(Tab.of(view, is_on=True).address)
     if view.owner_id != request.user.pk and not may_set_roles(request):
         raise PermissionDenied(_("Only who keeps a view may change it."))
     return _change(request, view)
@@ -77,7 +77,7 @@ def _write(request: HttpRequest, view: SavedView, done: str) -> HttpResponse:
         view.is_shared = posted.get("is_shared") == "1"
     if not view.name:
         messages.error(request, _("A view needs a name."))
-        return redirect(f"{Tab('', view.query, True).address}")
+        return redirect(Tab("", view.query, True).address)
     role = posted.get("default_for") if "default_for" in posted and may_set_roles(request) else view.default_for
     view.default_for = role if role in Role.values else ""
     view.is_shared = view.is_shared or bool(view.default_for)  # what everybody is shown, everybody may use
@@ -88,7 +88,7 @@ def _write(request: HttpRequest, view: SavedView, done: str) -> HttpResponse:
             view.save()
     except IntegrityError:
         messages.error(request, _("You keep a view called %(name)s already.") % {"name": view.name})
-        return redirect(f"{Tab('', view.query, True).address}")
+        return redirect(Tab("", view.query, True).address)
     for problem in Filter.of(QueryDict(view.query)).problems:
         messages.warning(request, problem)
     messages.success(request, done % {"name": view.name})

@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from cluster.access import policy
 from jobs.bulk import pages as bulk_pages
-from jobs.bulk.views import found as bulk_found
+from jobs.bulk.control import found as bulk_found
 from jobs.cron import pages as cron_pages
 from jobs.flows import pages as flow_pages
 from jobs.models import CronJob, Job, JobFlow

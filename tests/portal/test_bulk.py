@@ -19,8 +19,8 @@ from cluster.kinds import COMMAND, JOB, QUEUE
 from cluster.projection import Batch
 from jobs.bulk import worker as at_work
 from jobs.bulk.asking import make, preview
+from jobs.bulk.control import change
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
-from jobs.bulk.views import change
 from jobs.bulk.worker import Worker
 from jobs.models import Job
 from jobs.projection import project_jobs
