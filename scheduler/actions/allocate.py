@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import ClassVar
 
 from scheduler.actions.filling import Filler, Target, Tasks
+from scheduler.actions.holding import Holds
 from scheduler.actions.planning import Planner
 from scheduler.actions.redeeming import nomination, redeem
 from scheduler.conf import Arguments
@@ -47,6 +48,7 @@ class _Allocation:
         by_queue: defaultdict[str, list[JobInfo]] = defaultdict(list)
         for job in self._jobs():
             by_queue[job.queue].append(job)
+        self.holds = Holds(ssn, [job for jobs in by_queue.values() for job in jobs if job.nominated])
         self.jobs = {name: ssn.job_turns(members) for name, members in by_queue.items()}
         self.queues = ssn.turns(ssn.queues[name] for name in self.jobs)
 
@@ -99,6 +101,7 @@ class _Allocation:
             overused = self.ssn.overused(queue)
             if overused is not None:
                 for job in jobs.drain():
+                    self.holds.drop(job)
                     self.ssn.served.append(job.uid)
                     if not self.ssn.job_runs(job):
                         self.ssn.refuse(job, overused)
@@ -107,8 +110,11 @@ class _Allocation:
             self.ssn.served.append(job.uid)
             for task in self.gated.pop(job.uid, ()):
                 self.ssn.open_gate(queue, task)
+            self.holds.stand_against(job)
             if self._turn(job, queue) if job.uid in self.tasks else self.planner.turn(job, queue):
                 jobs.push(job)
+            else:
+                self.holds.drop(job)
             self.queues.push(queue)
 
     def _turn(self, job: JobInfo, queue: QueueInfo) -> bool:

@@ -50,8 +50,7 @@ class Preempt:
                 raise arguments.error(key, "must not be negative")
 
     def execute(self, ssn: Session) -> None:
-        ranked = any(name == "priority" for tier in ssn.named("job_order") for name, _ in tier)
-        between = self._terms(ssn, _job_not_above if ranked else _other_job)
+        between = self._terms(ssn, _job_not_above if starving.is_ranked(ssn) else _other_job)
         inside = replace(self._terms(ssn, _same_job), rows=_own_rows, hosts=None)
         by_queue = starving.by_queue(ssn)
         for queue in sorted((ssn.queues[name] for name in by_queue), key=ssn.queue_key):

@@ -50,3 +50,5 @@ def forget(tasks: Iterable[TaskInfo]) -> None:
     """A nomination that cannot be redeemed binds nobody any more."""
     for task in tasks:
         task.nominated = ""
+        if task.job is not None:
+            task.job.nominated.pop(task.uid, None)

@@ -25,6 +25,11 @@ def by_queue(ssn: Session) -> dict[str, list[JobInfo]]:
     return {queue: sorted(jobs, key=ssn.job_key) for queue, jobs in found.items()}
 
 
+def is_ranked(ssn: Session) -> bool:
+    """Whether priority orders the jobs of a queue."""
+    return any(name == "priority" for tier in ssn.named("job_order") for name, _ in tier)
+
+
 def waiting_tasks(ssn: Session, job: JobInfo) -> list[TaskInfo]:
     """Pending tasks of a job that no gate holds, in task order."""
     return sorted((task for task in job.pending() if not task.gated), key=ssn.task_key)

@@ -153,6 +153,7 @@ class JobInfo:
     it into its queue. `impossible` is set at the opening of a
     session when so many pods are larger than any node that the gang can never start; such a job is charged nothing.
     `parts` are the sub-jobs of a gang with sub-group policies or a network topology; None for a plain gang.
+    `nominated` are the pending tasks for which an eviction made room on a node.
     Whoever sets a field from outside says so by `touch`; `touched` is where (`Roster`), None for a job on its own.
     """
 
@@ -179,6 +180,7 @@ class JobInfo:
     requested: Ints = field(init=False, repr=False)
     impossible: Verdict | None = None
     parts: Parts | None = field(default=None, repr=False)
+    nominated: dict[str, TaskInfo] = field(default_factory=dict, repr=False)
     _roles: dict[str, list[int]] = field(default_factory=dict, repr=False)
     _pending_best_effort: dict[str, int] = field(default_factory=dict, repr=False)
     _best_effort: int = 0
@@ -246,6 +248,8 @@ class JobInfo:
             self._pending_best_effort[task.role] -= 1
             self._best_effort -= 1
         self._gated.pop(task.uid, None)
+        if self.nominated:
+            self.nominated.pop(task.uid, None)
 
     def _enter(self, task: TaskInfo, status: TaskStatus) -> None:
         self.by_status[status][task.uid] = task
@@ -260,6 +264,8 @@ class JobInfo:
             self._best_effort += 1
         if task.gated and status is TaskStatus.PENDING:
             self._gated[task.uid] = task
+        if task.nominated and status is TaskStatus.PENDING:
+            self.nominated[task.uid] = task
 
     def _book(self, cls: TaskClass, status: TaskStatus, times: int) -> None:
         if status in ALLOCATED_SET:

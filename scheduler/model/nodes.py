@@ -199,6 +199,19 @@ class NodeTable:
             task.node = NO_NODE
         self._book(cls, status, rows, -1)
 
+    def hold(self, task: TaskInfo, row: int) -> None:
+        """Count a task that is on no node as pipelined on a row, without putting it there."""
+        self._hold(task, row, 1)
+
+    def unhold(self, task: TaskInfo, row: int) -> None:
+        """The inverse of `hold`."""
+        self._hold(task, row, -1)
+
+    def _hold(self, task: TaskInfo, row: int, sign: int) -> None:
+        for port in task.cls.host_ports:
+            self.host_ports[row][port] += sign
+        self._book(task.cls, TaskStatus.PIPELINED, (row,), sign)
+
     def unlist(self, tasks: Sequence[TaskInfo]) -> None:
         """Strike evicted tasks off their nodes' lists of pods, while what they hold is still being released."""
         self._list(tasks, -1)

@@ -7,6 +7,7 @@ import pytest
 from cluster.clock import ManualClock
 from cluster.errors import TooManyRequests
 from cluster.kinds import EVENT, POD, PRIORITY_CLASS
+from cluster.port import Outcome
 from scheduler import conf as configuration
 from scheduler.loop import SchedulerLoop
 from tests.scheduler.eviction.world import HIGH, LOW, PREEMPT, PRIORITIES, job
@@ -40,12 +41,19 @@ def pod_of(cluster, name):
     return cluster.get(POD, name, "default")
 
 
+def outcomes(evictions, error=None):
+    return [Outcome(each.namespace, each.name, error) for each in evictions]
+
+
 def test_a_victim_is_told_why_and_its_place_is_kept_until_it_has_gone(busy, monkeypatch):
     cluster, loop, records = busy
     asked = []
-    monkeypatch.setattr(
-        cluster, "evict", lambda ns, name, *, uid="", reason="", message="": asked.append((name, reason, message))
-    )
+
+    def hear(evictions):
+        asked.extend((each.name, each.reason, each.message) for each in evictions)
+        return outcomes(evictions)
+
+    monkeypatch.setattr(cluster, "evict_many", hear)
     for _ in range(4):
         loop.step()
     assert asked == [("l-w-1", "PreemptionByScheduler", "preempted: default/h-w-0 needs its room")]
@@ -59,7 +67,7 @@ def test_a_victim_is_told_why_and_its_place_is_kept_until_it_has_gone(busy, monk
 
 def test_news_of_a_pod_that_is_being_evicted_do_not_bring_it_back(busy, monkeypatch):
     cluster, loop, records = busy
-    monkeypatch.setattr(cluster, "evict", lambda *args, **more: None)
+    monkeypatch.setattr(cluster, "evict_many", outcomes)
     loop.step()
     loop.step()
     before = sum(record.evicted for record in records)
@@ -72,13 +80,18 @@ def test_news_of_a_pod_that_is_being_evicted_do_not_bring_it_back(busy, monkeypa
 def test_an_eviction_that_is_refused_is_taken_back_and_tried_again(busy, monkeypatch):
     cluster, loop, _ = busy
 
-    def refuse(*args, **more):
-        raise TooManyRequests("a budget forbids it")
+    refused = []
 
-    monkeypatch.setattr(cluster, "evict", refuse)
+    def refuse(evictions):
+        refused.extend(each.name for each in evictions)
+        return outcomes(evictions, TooManyRequests("a budget forbids it"))
+
+    monkeypatch.setattr(cluster, "evict_many", refuse)
     loop.step()
     loop.step()
     assert nodes_of(cluster)["h-w-0"] == ""
+    assert set(refused) == {"l-w-1"}
+    assert not pod_of(cluster, "l-w-1")["metadata"].get("deletionTimestamp")
     assert loop.cache.nodes.used[0, 0] == 2000
     monkeypatch.undo()
     loop.step()
@@ -89,7 +102,7 @@ def test_an_eviction_that_is_refused_is_taken_back_and_tried_again(busy, monkeyp
 
 def test_a_nominated_node_is_kept_to_though_another_scores_higher(busy, monkeypatch):
     cluster, loop, _ = busy
-    monkeypatch.setattr(cluster, "evict", lambda *args, **more: None)
+    monkeypatch.setattr(cluster, "evict_many", outcomes)
     loop.step()
     loop.step()
     cluster.delete(POD, "l-w-1", "default", grace_seconds=0)
