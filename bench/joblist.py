@@ -33,12 +33,13 @@ PAGES = {
 
 
 def main() -> None:
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=60)
     options = parser.parse_args()
     with django_in_scratch():
-        from tests.portal.bulk import make_jobs
+        from testbed.many_jobs import make_jobs
 
         make_jobs(options.jobs, queues=200, owners=400, labels=True)
         client = signed_in()

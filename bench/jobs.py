@@ -27,6 +27,7 @@ NODES, PODS_A_NODE = 400, 110
 
 
 def main() -> None:
+    """Measure the chosen rows, and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}; all of them")
     parser.add_argument("--pods", type=int, default=10_000, help="of the one large job")

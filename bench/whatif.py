@@ -23,6 +23,7 @@ PODS = 4
 
 
 def main() -> None:
+    """Measure in a folder of its own, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--pending", type=int, default=10_000)
@@ -34,6 +35,7 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
+    """Ask each kind of question, and print how long the answers take."""
     from cluster import runtime
     from portal.unblock import answers, copy, queue_preview
     from portal.unblock.trial import try_job
@@ -91,8 +93,8 @@ def pages(options: argparse.Namespace) -> None:
     """The job's page and its REST answer, with an answer at hand, and one that is being worked out."""
     from bench.joblist import measure as page
     from bench.joblist import signed_in
+    from testbed.many_jobs import make_jobs
     from tests import factories
-    from tests.portal.bulk import make_jobs
 
     make_jobs(options.pending)
     job = factories.job("wait-00000", namespace="bench", uid="job-wait-00000", verdict=factories.verdict())

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Job
-from tests.portal.bulk import make_jobs
+from testbed.many_jobs import make_jobs
 
 pytestmark = pytest.mark.django_db
 

@@ -46,24 +46,30 @@ def vcctl() -> NoReturn:
 
 
 def vsub() -> NoReturn:
+    """Volcano's short `vsub`."""
     run(jobs.vsub, "vsub", volcano=True)
 
 
 def vjobs() -> NoReturn:
+    """Volcano's short `vjobs`."""
     run(jobs.vjobs, "vjobs", volcano=True)
 
 
 def vsuspend() -> NoReturn:
+    """Volcano's short `vsuspend`."""
     run(jobs.vsuspend, "vsuspend", volcano=True)
 
 
 def vresume() -> NoReturn:
+    """Volcano's short `vresume`."""
     run(jobs.vresume, "vresume", volcano=True)
 
 
 def vcancel() -> NoReturn:
+    """Volcano's short `vcancel`."""
     run(jobs.vcancel, "vcancel", volcano=True)
 
 
 def vqueues() -> NoReturn:
+    """Volcano's short `vqueues`."""
     run(queues.vqueues, "vqueues", volcano=True)

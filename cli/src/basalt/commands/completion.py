@@ -20,6 +20,7 @@ HOW = {
 @click.argument("shell", type=click.Choice(tuple(HOW)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
+    """What the shell is to read; its help is above, since it shows each shell's way."""
     root = ctx.find_root()
     prog = root.info_name or "basalt"
     found = get_completion_class(shell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from jobs.choices import GroupPhase, JobPhase
 from jobs.models import Job, JobLabel
@@ -35,7 +36,7 @@ def _uid(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
-def _job(rng: random.Random, number: int, manifest: dict, queues: int, owners: int) -> Job:
+def _job(rng: random.Random, number: int, manifest: dict[str, Any], queues: int, owners: int) -> Job:
     phase = rng.choice(list(JobPhase))
     at = BEGIN + timedelta(seconds=number * 7)
     waits = phase == JobPhase.PENDING
