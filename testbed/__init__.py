@@ -1,1 +1,1 @@
-"""What tests and measurements start around Basalt: an API server, machines, the collector of what nobody owns, processes, jobs."""
+"""What tests and measurements start around Basalt: an API server, machines, a collector of what nobody owns, processes, jobs."""
