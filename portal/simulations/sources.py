@@ -57,10 +57,13 @@ class Wanted:
     case: str = ""
 
 
-def read(paths: Sequence[Path], wanted: Wanted, name: str = "") -> Workload:
-    """The workload of one file, or of several files of objects. Raises WorkloadError with everything that is wrong."""
+def read(paths: Sequence[Path], wanted: Wanted, name: str = "", most: int = MOST_BYTES) -> Workload:
+    """The workload of one file, or of several files of objects, of at most so many bytes each when they are unpacked.
+
+    Raises WorkloadError with everything that is wrong.
+    """
     path, name = paths[0], name or paths[0].name
-    content = b"".join(_content(each, name if each is path else each.name) for each in paths)
+    content = b"".join(_content(each, name if each is path else each.name, most) for each in paths)
     if len(paths) > 1 or path.suffix in (".yaml", ".yml", ".json"):
         found = _scenario(content, name, wanted) if len(paths) == 1 and _is_scenario(content) else _snapshot(paths, wanted)
     else:
@@ -75,7 +78,7 @@ def read(paths: Sequence[Path], wanted: Wanted, name: str = "") -> Workload:
     return found
 
 
-def _content(path: Path, name: str) -> bytes:
+def _content(path: Path, name: str, most: int = MOST_BYTES) -> bytes:
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -83,11 +86,11 @@ def _content(path: Path, name: str) -> bytes:
     if raw[:2] == b"\x1f\x8b":
         try:
             with gzip.open(io.BytesIO(raw)) as packed:
-                raw = packed.read(MOST_BYTES + 1)
+                raw = packed.read(most + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise WorkloadError([f"{name}: it is no whole gzip file: {error}"]) from None
-    if len(raw) > MOST_BYTES:
-        raise WorkloadError([f"{name}: it has more than {MOST_BYTES >> 20} MiB; cut it, or choose a part of it"])
+    if len(raw) > most:
+        raise WorkloadError([f"{name}: it has more than {most >> 20} MiB; cut it, or choose a part of it"])
     return raw
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -26,6 +27,8 @@ from scheduler.simulation.workload import WorkloadError
 SHOWN = 100
 ACTIVE = 3
 """Simulations that one person may have under way."""
+_making = threading.Lock()
+"""Forms are read one at a time: an upload unpacks to much, and who sends many at once has no more of them under way."""
 
 
 def _may(request: HttpRequest, action: str, obj: Any = None) -> None:
@@ -51,24 +54,29 @@ def new(request: HttpRequest) -> HttpResponse:
     kind = request.GET.get("kind", "")
     form = SimulationForm(request.POST or None, request.FILES or None, initial={"kind": kind} if kind in SimulationKind else None)
     if request.method == "POST" and form.is_valid():
-        under_way = Simulation.objects.filter(owner=request.user.get_username(), state__in=(State.WAITING, State.RUNNING)).count()
-        if under_way >= ACTIVE:
-            form.add_error(
-                None, _("You have %(count)s simulations under way; wait for one, or cancel it.") % {"count": under_way}
-            )
-        else:
-            try:
-                made = _make(request, form)
-            except WorkloadError as error:
-                form.add_error(None, error.faults)
-            except ApiError as error:
-                form.add_error(None, error.message)
-            else:
-                work.start(made)
-                return redirect("simulations:detail", made.pk)
+        with _making:
+            made = _made(request, form)
+        if made is not None:
+            work.start(made)
+            return redirect("simulations:detail", made.pk)
     status = 422 if form.is_bound and not form.is_valid() else 200
     context = {"form": form, "kind": form["kind"].value() or SimulationKind.REPLAY, "traces": work.traces()}
     return render(request, "portal/simulations/new.html", context, status=status)
+
+
+def _made(request: HttpRequest, form: SimulationForm) -> Simulation | None:
+    """What a form asks for, kept; None when the form has been told why not."""
+    under_way = Simulation.objects.filter(owner=request.user.get_username(), state__in=(State.WAITING, State.RUNNING)).count()
+    if under_way >= ACTIVE:
+        form.add_error(None, _("You have %(count)s simulations under way; wait for one, or cancel it.") % {"count": under_way})
+        return None
+    try:
+        return _make(request, form)
+    except WorkloadError as error:
+        form.add_error(None, error.faults)
+    except ApiError as error:
+        form.add_error(None, error.message)
+    return None
 
 
 def _make(request: HttpRequest, form: SimulationForm) -> Simulation:

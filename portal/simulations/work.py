@@ -37,6 +37,8 @@ log = structlog.get_logger(__name__)
 LOST = timedelta(seconds=60)
 """A running simulation of which nothing was heard for so long has nobody who works on it."""
 BEAT = 1.0
+MOST_UPLOADED = 64 << 20
+"""Bytes of an upload when it is unpacked: a server reads it, for whoever sends it."""
 _turn = threading.Lock()
 """One simulation at a time in a process: the others wait."""
 
@@ -62,8 +64,9 @@ def take_up_lost() -> int:
     lost = Simulation.objects.filter(Q(state=State.RUNNING) | Q(state=State.WAITING), Q(seen_at__lt=long_ago) | Q(seen_at=None))
     count = 0
     for simulation in lost.filter(created_at__lt=long_ago):
-        # whoever is first to move the sign of life has it
-        if Simulation.objects.filter(pk=simulation.pk, seen_at=simulation.seen_at).update(seen_at=timezone.now()):
+        # whoever is first to move the sign of life has it; it waits again, so that of several who come to it one begins
+        mine = Simulation.objects.filter(pk=simulation.pk, state=simulation.state, seen_at=simulation.seen_at)
+        if mine.update(state=State.WAITING, seen_at=timezone.now()):
             start(simulation)
             count += 1
     return count
@@ -81,7 +84,7 @@ def _in_thread(pk: int) -> None:
 
 def play(pk: int, *, pause: float = 0.0) -> None:
     """Work on a simulation until it has a result, fails or is cancelled. `pause`: rest so long for each second of work."""
-    taken = Simulation.objects.filter(pk=pk, state__in=(State.WAITING, State.RUNNING), cancel=False)
+    taken = Simulation.objects.filter(pk=pk, state=State.WAITING, cancel=False)
     if not taken.update(state=State.RUNNING, started_at=timezone.now(), seen_at=timezone.now()):
         Simulation.objects.filter(pk=pk, state=State.WAITING, cancel=True).update(state=State.CANCELLED, ended_at=timezone.now())
         return
@@ -184,7 +187,7 @@ def read(params: dict[str, Any], here: Path) -> Workload:
         return sources.read([trace_path(params["file"])], wanted, name=params["file"])
     path = here / f"input{_suffix(params['file'])}"
     write(path, unpacked(params["content"]))
-    return sources.read([path], wanted, name=params["file"])
+    return sources.read([path], wanted, name=params["file"], most=MOST_UPLOADED)
 
 
 def _suffix(name: str) -> str:

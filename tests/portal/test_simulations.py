@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ import orjson
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.db import connections
 from django.test import Client
+from django.utils import timezone
 
 from portal.models import Simulation, State
 from portal.simulations import outputs, picture, sources, work
@@ -302,6 +306,29 @@ def test_nobody_has_more_than_three_under_way(signed: Client) -> None:
     assert Simulation.objects.count() == 3
 
 
+@pytest.mark.django_db(transaction=True)
+def test_nobody_has_more_than_three_under_way_by_asking_at_once(signed: Client) -> None:
+    def ask(_: int) -> int:
+        client = Client()
+        client.cookies = signed.cookies
+        try:
+            return int(post(client, upload=SimpleUploadedFile("jobs.csv", TRACE.encode()), nodes="2x4").status_code)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sorted(pool.map(ask, range(6))) == [302, 302, 302, 422, 422, 422]
+    assert Simulation.objects.count() == 3
+
+
+@pytest.mark.django_db
+def test_an_upload_that_unpacks_to_too_much_is_refused(signed: Client) -> None:
+    large = gzip.compress(bytes(work.MOST_UPLOADED + 1), 1)
+    answer = post(signed, upload=SimpleUploadedFile("jobs.csv.gz", large))
+    assert answer.status_code == 422
+    assert "jobs.csv.gz: it has more than 64 MiB" in answer.content.decode()
+
+
 @pytest.mark.django_db
 def test_the_experiment_runs_from_the_page(signed: Client) -> None:
     signed.post("/simulations/new/", {"kind": "efficiency", "jobs": "1, 2", "repetitions": "1", "patience": "0"})
@@ -337,10 +364,6 @@ def test_the_list_is_empty_then_shows_what_runs(signed: Client) -> None:
 
 @pytest.mark.django_db
 def test_a_simulation_whose_worker_is_lost_is_taken_up_again(signed: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from datetime import timedelta
-
-    from django.utils import timezone
-
     begun: list[int] = []
     monkeypatch.setattr(work, "start", lambda simulation: begun.append(simulation.pk))
     made = Simulation.objects.create(title="t", owner="ann", state=State.RUNNING)
@@ -348,3 +371,22 @@ def test_a_simulation_whose_worker_is_lost_is_taken_up_again(signed: Client, mon
     Simulation.objects.update(created_at=old, seen_at=old)
     assert (work.take_up_lost(), work.take_up_lost()) == (1, 0)
     assert begun == [made.pk]
+
+
+@pytest.mark.django_db
+def test_a_lost_simulation_that_was_cancelled_ends(signed: Client) -> None:
+    made = Simulation.objects.create(title="t", owner="ann", state=State.RUNNING, cancel=True)
+    old = timezone.now() - timedelta(minutes=5)
+    Simulation.objects.update(created_at=old, seen_at=old)
+    work.take_up_lost()
+    work.play(made.pk)
+    made.refresh_from_db()
+    assert made.state == State.CANCELLED
+
+
+@pytest.mark.django_db
+def test_of_two_who_come_to_a_simulation_one_plays_it(signed: Client) -> None:
+    made = Simulation.objects.create(title="t", owner="ann", state=State.RUNNING, params={"source": "upload"})
+    work.play(made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.error) == (State.RUNNING, "")
