@@ -56,5 +56,6 @@ def config(level: str) -> dict[str, Any]:
             "uvicorn.access": {"level": "WARNING"},
             "uvicorn.error": {"level": "WARNING"},
             "axes": {"level": "WARNING"},
+            "urllib3": {"level": "ERROR"},  # each try again is a warning there; who gives up says so here
         },
     }

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 import urllib3
+import yaml
 from kubernetes import client, config
 
 from cluster.errors import ApiError, BadRequest, Unanswered, Unavailable
@@ -187,6 +188,9 @@ def _configured() -> Any:
         config.load_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except config.ConfigException as error:
         said = f"no kubeconfig, and no service account of a pod ({error}): set KUBECONFIG or BASALT_CLUSTER_URL"
+        raise Unavailable(f"no cluster is configured: {said}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        said = f"{config.KUBE_CONFIG_DEFAULT_LOCATION} is no kubeconfig: {' '.join(str(error).split())}"
         raise Unavailable(f"no cluster is configured: {said}") from None
     return configuration
 

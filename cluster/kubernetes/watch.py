@@ -103,7 +103,7 @@ class KubernetesWatch:
             listing = self._listing(kind)
             listing.turn()
         except NotFound:
-            if kind.group.endswith("volcano.sh"):
+            if _is_ours(kind):
                 raise Unavailable(f"the cluster does not serve {kind}: is it installed? (manage.py install-crds)") from None
             log.info("this cluster has no %s: there are none, then", kind)
             return None
@@ -112,7 +112,7 @@ class KubernetesWatch:
     def _follow(self, kind: Kind, listing: Listing | None) -> None:
         """Tell one kind's objects for as long as the watch lives."""
         shown: dict[tuple[str, str], Obj] = {}
-        patience = Patience(_FIRST_PAUSE, _LONGEST_PAUSE)
+        patience, said = Patience(_FIRST_PAUSE, _LONGEST_PAUSE), ""
         if listing is None:
             self._has_listed(kind)
             self._closed.wait(_ABSENT_PAUSE)
@@ -121,19 +121,17 @@ class KubernetesWatch:
                 listing, again = self._listing(kind) if listing is None else listing, _soon()
                 version = self._show(kind, shown, listing)
                 self._has_listed(kind)
-                listing = None
+                listing, said = None, ""
                 while not self._closed.is_set() and version and time.monotonic() < again:
                     version = self._stream(kind, shown, version, again, patience)
             except Expired:
                 listing = None
-            except NotFound as error:  # not served now: what was shown stays
-                listing = None
-                if shown:
-                    log.warning("%s cannot be watched now: %s", kind, error)
-                self._closed.wait(_LONGEST_PAUSE if shown else _ABSENT_PAUSE)
+            except NotFound as error:  # not served now: what was shown stays; our own kinds come back, others may never
+                listing, missed = None, bool(shown) or _is_ours(kind)
+                said = _told_once(kind, error, said) if missed else said
+                self._closed.wait(_jittered(patience.next()) if missed else _ABSENT_PAUSE)
             except ApiError as error:
-                listing = None
-                log.warning("%s cannot be watched now: %s", kind, error)
+                listing, said = None, _told_once(kind, error, said)
                 self._closed.wait(_jittered(patience.next()))
             except Exception:
                 listing = None
@@ -231,6 +229,18 @@ def _key(obj: Obj) -> tuple[str, str]:
 def _soon() -> float:
     """When everything is listed again."""
     return time.monotonic() + AGAIN_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
+
+
+def _told_once(kind: Kind, error: ApiError, said: str) -> str:
+    """Say what fails, unless `said` was just that: two dozen kinds try again and again. What is said now."""
+    if str(error) != said:
+        log.warning("%s cannot be watched now: %s", kind, error)
+    return str(error)
+
+
+def _is_ours(kind: Kind) -> bool:
+    """Whether `install-crds` brings it."""
+    return kind.group.endswith("volcano.sh")
 
 
 def _jittered(pause: float) -> float:

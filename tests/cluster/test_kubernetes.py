@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ import uvicorn
 from cluster.admission import Admission
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import ApiError, Forbidden, NotFound, Unavailable
+from cluster.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
 from cluster.kinds import CONFIG_MAP, JOB, NODE, SECRET, Kind
-from cluster.kubernetes import KubernetesCluster, connect
+from cluster.kubernetes import KubernetesCluster, connect, watch
 from cluster.kubernetes.answers import refusal
 from cluster.kubernetes.watch import KubernetesWatch
 from tests.cluster.port_suite import NS, PortSuite, collect, config, shown, synced
@@ -157,3 +158,48 @@ def test_a_webhook_that_does_not_answer_refuses_nothing():
     body = {"kind": "Status", "reason": "InternalError", "message": message}
     assert type(refusal(500, json.dumps(body).encode())) is Unavailable
     assert type(refusal(500, json.dumps({**body, "message": "else"}).encode())) is ApiError
+
+
+@pytest.mark.parametrize("refused", [NotFound("the cluster answered 404"), Unavailable("the cluster does not answer")])
+def test_a_kind_of_ours_that_is_away_is_asked_for_soon_and_missed_aloud_once(
+    port: KubernetesCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, refused: ApiError
+) -> None:
+    """As when its definition is deleted, with its objects, and installed again."""
+    for name, seconds in (("_FIRST_PAUSE", 0.01), ("_LONGEST_PAUSE", 0.01), ("_ABSENT_PAUSE", 3600.0)):
+        monkeypatch.setattr(watch, name, seconds)
+    lists, streams = list[Kind](), list[Kind]()
+    whole_list, whole_stream = KubernetesWatch._listing, KubernetesWatch._stream
+
+    def listing(self: KubernetesWatch, kind: Kind) -> Any:
+        lists.append(kind)
+        if 2 <= len(lists) <= 4:
+            raise refused
+        return whole_list(self, kind)
+
+    def stream(self: KubernetesWatch, kind: Kind, *more: Any) -> str:
+        streams.append(kind)
+        if len(streams) == 1:
+            raise Expired("too old")
+        return whole_stream(self, kind, *more)
+
+    monkeypatch.setattr(KubernetesWatch, "_listing", listing)
+    monkeypatch.setattr(KubernetesWatch, "_stream", stream)
+    with contextlib.closing(port.watch([JOB])) as watching:
+        port.create(JOB, {"metadata": {"name": "train", "namespace": NS}, "spec": {}})
+        until = time.monotonic() + 10
+        while time.monotonic() < until and not any(event.kind == JOB for event in watching.drain()):
+            time.sleep(0.01)
+        assert time.monotonic() < until
+    assert len(lists) == 5
+    assert [record.getMessage() for record in caplog.records if "cannot be watched" in record.getMessage()] == [
+        f"jobs.batch.volcano.sh cannot be watched now: {refused}"
+    ]
+
+
+@pytest.mark.parametrize("text", [b"a: [b", b"\xff\xfe\x00"])
+def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    (file := tmp_path / "kubeconfig").write_bytes(text)
+    for module in ("kubernetes.config", "kubernetes.config.kube_config"):  # which read KUBECONFIG when they are imported
+        monkeypatch.setattr(f"{module}.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+    with pytest.raises(Unavailable, match=f"no cluster is configured: {file} is no kubeconfig: "):
+        connect()

@@ -27,3 +27,7 @@ def test_a_refusal_leaves_a_line_and_a_fault_of_ours_its_stack(monkeypatch):
     assert (refused["level"], refused["event"]) == ("warning", "answered so")
     assert "exception" not in refused
     assert "Traceback" in broken["exception"]
+
+
+def test_tries_again_are_told_by_who_gives_up_and_not_by_the_library_too():
+    assert logs.config("info")["loggers"]["urllib3"] == {"level": "ERROR"}

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.core.management import BaseCommand, CommandError
 from kubernetes import client, config
 from urllib3.exceptions import HTTPError
@@ -36,7 +37,7 @@ class Command(BaseCommand):
             settings = client.Configuration()
             settings.retries = False  # a server that is down is said at once
             config.load_config(config_file=options["kubeconfig"], context=options["context"], client_configuration=settings)
-        except (config.ConfigException, OSError) as error:
+        except (config.ConfigException, OSError, yaml.YAMLError) as error:
             raise CommandError(f"no cluster to talk to: {error}", returncode=_NO_CLUSTER) from None
         api = client.ApiextensionsV1Api(client.ApiClient(settings))
         try:

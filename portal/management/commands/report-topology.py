@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.core.management import BaseCommand, CommandError
 from kubernetes import client, config
 from urllib3.exceptions import HTTPError
@@ -84,7 +85,7 @@ def _write(node: str, text: str, kubeconfig: str | None) -> None:
     try:
         config.load_config(config_file=kubeconfig, client_configuration=settings)
         client.CoreV1Api(client.ApiClient(settings)).patch_node(node, {"metadata": {"annotations": {GPU_TOPOLOGY: text}}})
-    except (config.ConfigException, OSError) as error:
+    except (config.ConfigException, OSError, yaml.YAMLError) as error:
         raise CommandError(f"no cluster to talk to: {error}", returncode=_REFUSED) from None
     except client.ApiException as error:
         raise CommandError(f"the API server refused: {error.status} {error.reason}", returncode=_REFUSED) from None
