@@ -32,8 +32,8 @@ from jobs.keys import FIELD_MANAGER
 from jobs.roles import told_phase
 
 
-class _Waits(Exception):
-    """A part's job cannot be made yet, for a reason that people must know."""
+class _Waits(ApiError):
+    """A part's job cannot be made yet. It is told on the flow; the log needs no traceback of it."""
 
 
 def _flow_of_job(job: Obj) -> Iterator[str]:
@@ -126,7 +126,7 @@ class FlowController:
                 continue
             try:
                 self._make(flow, part)
-            except (_Waits, PatchError, ApiError) as error:
+            except (PatchError, ApiError) as error:
                 refused.append(f"{name}: {error}")
         if refused:
             raise _Waits("; ".join(refused))
@@ -147,7 +147,7 @@ class FlowController:
         return True
 
     def _make(self, flow: Obj, part: Obj) -> None:
-        """Make one job. One of the same name that is not the flow's is left alone. Raises _Waits, PatchError, ApiError."""
+        """Make one job. One of the same name that is not the flow's is left alone. Raises PatchError, ApiError."""
         informer, cluster = self._context.informer, self._context.cluster
         template = informer.get(JOB_TEMPLATE, template_key(flow, part))
         if template is None:

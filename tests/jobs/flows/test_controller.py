@@ -181,7 +181,7 @@ def test_a_template_that_went_is_told_and_waited_for_without_holding_up_others(w
     assert jobs(world) == ["f-a", "f-b"]
 
 
-def test_a_job_that_is_refused_is_made_once_it_may_be(world: World):
+def test_a_job_that_is_refused_is_made_once_it_may_be(world: World, caplog: pytest.LogCaptureFixture):
     world.make_queue("night")
     operations.act(world.cluster, "night", "close")
     world.settle()
@@ -189,6 +189,7 @@ def test_a_job_that_is_refused_is_made_once_it_may_be(world: World):
     world.settle()
     assert jobs(world) == []
     assert any("FailedCreate: f-a: Job 'f-a' is invalid: /spec/queue: queue 'night' is Closed" in line for line in events(world))
+    assert [record for record in caplog.records if record.exc_info] == []  # a queue that is closed is no fault of ours
     operations.act(world.cluster, "night", "open")
     world.settle()
     world.clock.advance(120)
