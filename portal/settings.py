@@ -37,11 +37,10 @@ import os
 import secrets
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from csp.constants import NONCE, NONE, SELF, UNSAFE_INLINE
 
-from portal import logs
+from portal import logs, postgres
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("BASALT_DATA", BASE_DIR / "var"))
@@ -143,16 +142,10 @@ def _database(name: str) -> dict[str, object]:
             },
             "TEST": {"NAME": DATA_DIR / f"test-{name}.sqlite3", "DEPENDENCIES": []},
         }
-    parts = urlsplit(url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.lstrip("/"),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
-        "PORT": str(parts.port or ""),
-        "CONN_MAX_AGE": 60,
-    }
+    try:
+        return postgres.database(url)
+    except ValueError as error:
+        raise SystemExit(f"{error}.") from None
 
 
 # The embedded store writes to a SQLite file of its own, so that no page's transaction ever makes a cluster write wait.

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SAID = (
     "ALLOWED_HOSTS", "BASALT_SCHEDULER_NAMES", "CHANNEL_LAYERS", "DEBUG", "SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE",
@@ -44,3 +46,30 @@ def test_an_empty_address_counts_as_none_and_lists_may_have_spaces(tmp_path: Pat
     assert said["CHANNEL_LAYERS"]["default"]["BACKEND"] == "channels.layers.InMemoryChannelLayer"
     assert said["ALLOWED_HOSTS"] == ["a.example", "b.example"]
     assert said["BASALT_SCHEDULER_NAMES"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("basalt", "names no PostgreSQL database"),
+        ("mysql://u:hidden@db/basalt", "names no PostgreSQL database"),
+        ("postgresql://u:hidden@db/", "names no PostgreSQL database"),
+        ("postgresql://u:hidden@db:x/basalt", "has a port that is none"),
+    ],
+)
+def test_a_database_that_is_none_is_refused_in_a_line_without_its_password(tmp_path: Path, url: str, why: str):
+    env = {"PATH": os.environ["PATH"], "BASALT_DATA": str(tmp_path), "DATABASE_URL": url}
+    done = subprocess.run([sys.executable, "-c", "import portal.settings"], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"DATABASE_URL {why}: ")
+    assert done.stderr.count("\n") == 1
+    assert "hidden" not in done.stderr
+
+
+def test_what_a_database_address_asks_of_libpq_is_passed_on(tmp_path: Path):
+    code = "import json, portal.settings as s; print(json.dumps(s.DATABASES['default']))"
+    env = {"PATH": os.environ["PATH"], "BASALT_DATA": str(tmp_path)}
+    env["DATABASE_URL"] = "postgresql://u:p%40ss@db:5433/basalt?sslmode=verify-full"
+    said = json.loads(subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=True, capture_output=True).stdout)
+    assert (said["HOST"], said["PORT"], said["NAME"], said["PASSWORD"]) == ("db", "5433", "basalt", "p@ss")
+    assert said["OPTIONS"] == {"sslmode": "verify-full"}
