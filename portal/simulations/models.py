@@ -74,11 +74,6 @@ class Simulation(models.Model):
         """How far it is, 0 to 100."""
         return int(100 * self.share)
 
-    @property
-    def days(self) -> str:
-        """Simulated days."""
-        return f"{self.progress.get('simulated', 0) / 86_400:.1f}"
-
 
 class StartEstimate(models.Model):
     """When a waiting job is likely to start, as of `at`: in half of the simulated futures by `p50`, in nine of ten by `p90`.

@@ -19,7 +19,7 @@ from cluster.errors import ApiError
 from portal.models import Simulation, SimulationKind, State
 from portal.simulations import efficiency, outputs, picture, present, work
 from portal.simulations.forms import SimulationForm
-from portal.simulations.words import comparison, experiment_rows, titles
+from portal.simulations.words import comparison, experiment_rows, length, titles
 from portal.unblock import copy
 from scheduler import conf as configuration
 from scheduler.simulation.workload import WorkloadError
@@ -141,6 +141,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     found = _one(request, pk)
     work.take_up_lost()
     context: dict[str, Any] = {"it": found, "may_act": policy().may(request.user, "simulations.act", found)}
+    context["length"] = length(found.progress.get("simulated", 0))
     if found.result and found.kind == SimulationKind.EFFICIENCY:
         context |= {"rows": experiment_rows(found.result), "chart": found.result}
     elif found.result:

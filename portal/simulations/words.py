@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from portal.simulations import efficiency, outputs
 
 MEASURES = {
     "jobs": gettext_lazy("Jobs"),
-    "  started": gettext_lazy("Started"),
-    "  finished": gettext_lazy("Finished"),
+    "  started": pgettext_lazy("how many jobs", "Started"),
+    "  finished": pgettext_lazy("how many jobs", "Finished"),
     "waiting, mean": gettext_lazy("Waiting, mean"),
     "waiting, median": gettext_lazy("Waiting, median"),
     "waiting, 95 %": gettext_lazy("Waiting, 95 %"),
@@ -57,7 +57,7 @@ def titles(result: dict[str, Any]) -> dict[str, Any]:
     unit = result["results"][0]["summary"]["unit"]
     sizes = list(dict.fromkeys(size for each in result["results"] for size in each["summary"]["wait_by_size"]))
     spans = [each["course"][-1]["at"] - each["course"][0]["at"] for each in result["results"] if each["course"]]
-    length, span = _scale(max(spans, default=0.0))
+    one, span = _scale(max(spans, default=0.0))
     longest = max(
         (found["mean"] or 0.0 for each in result["results"] for found in each["summary"]["wait_by_size"].values()), default=0.0
     )
@@ -68,7 +68,7 @@ def titles(result: dict[str, Any]) -> dict[str, Any]:
         begin = course[0]["at"] if course else 0.0
         series.append({
             "name": each["name"],
-            "times": [round((sample["at"] - begin) / length, 5) for sample in course],
+            "times": [round((sample["at"] - begin) / one, 5) for sample in course],
             "use": [round(100 * s["used"] / s["capacity"], 2) if s["capacity"] else 0 for s in course],
             "waiting": [sample["waiting"] for sample in course],
             "waits": [_mean(waits.get(size), wait_length) for size in sizes],
@@ -82,6 +82,12 @@ def _scale(seconds: float) -> tuple[float, str]:
         if seconds >= 2 * length:
             return length, name
     return 1.0, _("s")
+
+
+def length(seconds: float) -> tuple[str, str]:
+    """A length of time as a number and its unit."""
+    unit, name = _scale(seconds)
+    return f"{seconds / unit:.1f}", name
 
 
 def _mean(wait: dict[str, Any] | None, length: float) -> float | None:

@@ -370,6 +370,11 @@ def test_an_explanation_without_ways_says_so(unblock, last):
     assert explained(unblock=unblock)[-1] == last
 
 
+def test_a_job_too_new_for_the_scheduler_does_not_wait_for_nothing():
+    assert explained(waits=False, why={})[1:] == ["The scheduler has not decided about it yet."]
+    assert explained(waits=False, why={}, phase="Running")[1:] == ["It waits for nothing."]
+
+
 def test_of_a_server_that_explains_nothing_the_rows_verdict_is_told():
     verdict = {
         "stage": "node_fit",

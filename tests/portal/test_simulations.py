@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from portal.models import Simulation, State
-from portal.simulations import outputs, picture, sources, work
+from portal.simulations import outputs, picture, sources, words, work
 from portal.simulations.runner import CHECKPOINT, Runner, Stopped, alone
 from scheduler.simulation.engine import Simulation as Engine
 from scheduler.simulation.estimate import Misses, Past, estimate, quantile
@@ -260,6 +260,7 @@ def test_an_upload_is_simulated_and_shown(signed: Client) -> None:
     assert (made.state, made.percent, made.error) == (State.DONE, 100, "")
     page = signed.get(f"/simulations/{made.pk}/").content.decode()
     assert "Waiting, median" in page
+    assert words.length(80.3 * 60) == ("80.3", "min")
     for name, kind in (
         ("picture.svg", "image/svg+xml"),
         ("result.json", "application/json"),

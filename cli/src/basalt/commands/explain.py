@@ -52,7 +52,8 @@ def _asked(session: Session, row: JobRow, patience: int) -> Explanation:
             while True:
                 left = end - time.monotonic()
                 said: Explanation = session.client.jobs.explain(row["uid"], wait=max(0, min(10, int(left))))
-                if (said.get("unblock") or {}).get("state") != "working" or left <= 0:
+                is_open = (said.get("unblock") or {}).get("state") == "working" or _is_undecided(said)
+                if not is_open or left <= 0:
                     return said
                 time.sleep(0.2)
     except NotFound:
@@ -65,6 +66,11 @@ class _Quiet:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def _is_undecided(said: Explanation) -> bool:
+    """Whether it is too new for the scheduler to have said anything about it."""
+    return said["phase"] == "Pending" and not said.get("waits")
 
 
 def of_row(row: JobRow) -> Explanation:
@@ -87,7 +93,8 @@ def lines(row: JobRow, said: Explanation, now: datetime) -> Iterator[str]:
     bold = click.style(f"{said['namespace']}/{said['name']}", bold=True)
     yield f"{bold} in queue {said['queue']}: {said['phase']} for {since(row['phase_since'], now)}"
     if not said.get("waits"):
-        yield in_own_language(said.get("why")) or "It waits for nothing."
+        nothing = "The scheduler has not decided about it yet." if _is_undecided(said) else "It waits for nothing."
+        yield in_own_language(said.get("why")) or nothing
         return
     yield ""
     yield f"Why        {in_own_language(said.get('statement')) or in_own_language(said.get('why'))}"
