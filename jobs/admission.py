@@ -95,7 +95,7 @@ class JobRules:
 
 @dataclass(frozen=True)
 class PodGroupRules:
-    """PodGroups: an open queue, and tier limits by number or by name."""
+    """PodGroups: an open queue, a minimum that is none below 0, and tier limits by number or by name."""
 
     def default(self, request: Request) -> None:
         """The queue: `default`, or what the namespace says instead of it."""
@@ -116,6 +116,8 @@ class PodGroupRules:
             check_topology(policy.get("networkTopology") or {}, f"/spec/subGroupPolicy/{index}/networkTopology", found)
         if request.operation == "CREATE":
             _check_open(spec.get("queue") or "", "/spec/queue", request, found)
+            if (spec.get("minMember") or 0) < 0:
+                found.add("/spec/minMember", "must be 0 or more: so many pods start together", "range")
         return [*shape, *found]
 
     def advise(self, request: Request) -> Iterable[str]:

@@ -80,6 +80,7 @@ def test_both_disruption_budgets_at_once_are_refused_for_our_pods_only(world: Wo
             {"subGroupPolicy": [{"name": "a", "networkTopology": {"highestTierAllowed": 1, "highestTierName": "a"}}]},
             "/spec/subGroupPolicy/0/networkTopology/highestTierName",
         ),
+        ({"minMember": -1}, "/spec/minMember"),
     ],
 )
 def test_a_faulty_group_is_refused_where_it_is_faulty(world: World, spec, where):
