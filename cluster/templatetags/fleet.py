@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from django import template
+from django.template.defaultfilters import capfirst
 
 from cluster import display
 
@@ -23,6 +24,13 @@ def json(value: Any) -> str:
 def resource_name(resource: str) -> str:
     """A resource in words."""
     return display.resource_name(resource)
+
+
+@register.filter
+def resource_title(resource: str) -> str:
+    """The same at the beginning of a line; a name that is Kubernetes's own, such as `example.com/fpga`, stays as it is."""
+    name = display.resource_name(resource)
+    return name if "/" in name else capfirst(name)
 
 
 @register.filter

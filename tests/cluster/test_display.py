@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster import display
+from cluster.templatetags.fleet import resource_title
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,11 @@ def test_what_the_scheduler_counts_as_a_gpu_is_called_one(resource: str):
 def test_indices_that_follow_each_other_are_said_as_a_range():
     assert display.runs([6, 0, 1, 2, 3, 8]) == "0–3,6,8"
     assert display.runs([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("resource", "title"),
+    [("memory", "Memory"), ("cpu", "CPU"), ("nvidia.com/gpu", "GPU"), ("volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory")],
+)
+def test_a_resources_title_begins_with_a_capital_unless_it_is_a_name(resource: str, title: str):
+    assert resource_title(resource) == title
