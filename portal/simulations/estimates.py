@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.models import F
 
+from cluster import runtime
 from cluster.errors import Unavailable
 from jobs.models import Job
 from portal import parts
@@ -59,7 +60,7 @@ def of(job: Job) -> Shown:
     if not waits(job):
         return Shown("none")
     is_working = refresh_soon()
-    row = StartEstimate.objects.filter(pk=job.uid).first()
+    row = StartEstimate.objects.filter(pk=job.uid).exclude(p90__lt=runtime.now()).first()  # past its P90 it was proved wrong
     return Shown("done", row) if row is not None else Shown("working" if is_working else "none")
 
 

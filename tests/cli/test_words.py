@@ -353,7 +353,8 @@ def test_an_explanation_says_what_why_where_in_line_and_what_would_help():
         "What would unblock it (7 runs of the scheduler):",
         "  1. Ask less → 2 pods start",
         "     gives way: default/a",
-        """     on the job as it is: spec.minAvailable=2 'spec.tasks[0].limits."nvidia.com/gpu"=1'""",
+        "     on the job as it is: basalt apply -f FILE, "
+        """with spec.minAvailable=2 'spec.tasks[0].limits."nvidia.com/gpu"=1' in it""",
     ]
 
 

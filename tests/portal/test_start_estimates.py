@@ -72,6 +72,18 @@ def test_an_estimate_is_answered_and_shown(stage: Stage, make_user: Any) -> None
     assert client.get(f"/api/v1/jobs/{running.uid}/start-estimate").json()["state"] == "none"
 
 
+def test_an_estimate_that_time_has_proved_wrong_is_not_shown(stage: Stage) -> None:
+    estimates.refresh(futures=2, pause=0)
+    job = Job.objects.get(name="next")
+    now = runtime.now()
+    StartEstimate.objects.update(p50=now - timedelta(minutes=5), p90=now + timedelta(minutes=5))
+    assert estimates.of(job).state == "done"
+    StartEstimate.objects.update(p90=now - timedelta(minutes=1))
+    assert estimates.of(job).row is None
+    StartEstimate.objects.update(p90=None)
+    assert estimates.of(job).state == "done"
+
+
 def test_a_second_look_keeps_what_was_said_first(stage: Stage) -> None:
     estimates.refresh(futures=2, pause=0)
     StartEstimate.objects.update(first_at=F("at") - timedelta(hours=1), first_raw=7.0)

@@ -186,6 +186,6 @@ def _ways(said: Explanation, manifest: Manifest) -> Iterator[str]:
             yield f"     delayed: {', '.join(each.get('job', '') for each in way['delayed'])}"
         if patch := way.get("patch"):
             edits = list(_edits(patch, manifest))
-            in_place = f"on the job as it is: {' '.join(edits)}"
+            in_place = f"on the job as it is: basalt apply -f FILE, with {' '.join(edits)} in it"
             copied = f"in a copy of it: basalt submit FILE {' '.join(f'--set {edit}' for edit in edits)}"
             yield f"     {in_place if way.get('in_place') else copied}"
