@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cluster.kinds import EVENT, JOB, KINDS, POD, POD_GROUP, Kind
 from cluster.objects import labels, name, owner, uid
-from cluster.port import Cluster, Obj, WatchEvent
+from cluster.port import Cluster, Eviction, Obj, Outcome, WatchEvent
 from jobs import keys
 from jobs.cron.runs import owning_cron
 
@@ -108,8 +109,11 @@ class SchedulersView:
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._cluster, verb)
 
-    def evict(self, namespace: str, name: str, *, uid: str = "", reason: str = "", message: str = "") -> None:
-        """Evict, and note it when it was done."""
-        pod = self._cluster.get(POD, name, namespace)
-        self._cluster.evict(namespace, name, uid=uid, reason=reason, message=message)
-        self._history.evictions.append(Evicted(self.cycle, job_of(pod), name, pod["metadata"]["uid"]))
+    def evict_many(self, evictions: Sequence[Eviction]) -> list[Outcome]:
+        """Evict, as the scheduler does it, and note those that were done."""
+        pods = {uid(pod): pod for pod in self._cluster.list(POD).items}
+        outcomes = self._cluster.evict_many(evictions)
+        for eviction, outcome in zip(evictions, outcomes, strict=True):
+            if outcome.error is None:
+                self._history.evictions.append(Evicted(self.cycle, job_of(pods[eviction.uid]), eviction.name, eviction.uid))
+        return outcomes

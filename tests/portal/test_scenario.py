@@ -128,6 +128,28 @@ def test_a_gang_is_scheduled_runs_and_ends_when_a_step_says_so():
     assert seen(textwrap.dedent(steps), textwrap.dedent(expect)) == ""
 
 
+def test_evictions_are_counted_and_named():
+    (case,) = load(
+        b"""
+- id: x
+  setup:
+    nodes: [{name: n1, cpu: 1, memory: 4Gi}]
+    queues: [{name: default, weight: 1}]
+    priorities: {high: 1000, low: 10}
+    actions: [allocate, preempt, backfill]
+    plugins: [[priority, {name: gang, enablePreemptable: false}, conformance, predicates, proportion, nodeorder]]
+  steps:
+    - submit: {job: l, queue: default, priority: low, min: 1, preemptable: true, tasks: {w: {replicas: 1, cpu: 1}}}
+    - schedule: until-quiet
+    - submit: {job: h, queue: default, priority: high, min: 1, tasks: {w: {replicas: 1, cpu: 1}}}
+    - schedule: until-quiet
+  expect:
+    - {running: {h: 1, l: 0}, evicted: [l-w-0], evicted_count: 1}
+"""
+    )
+    assert play(case).seen == []
+
+
 def test_a_failure_says_what_was_seen():
     said = seen(
         f"- {SUBMIT}\n- schedule: until-quiet", "- {running: {a: 3}, job_phase: {a: Completed}}\n- never: {running: {a: 2}}"
