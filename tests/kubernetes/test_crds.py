@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,13 @@ def test_no_cluster_is_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def installed(api_server: ApiServer) -> ApiServer:
-    """An API server that knows our kinds, by the command that users run."""
-    assert _install(api_server).count(": created") == len(OWN)
-    return api_server
+def installed(api_server_binaries: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server of its own that knows our kinds, by the command that users run."""
+    server = ApiServer(tmp_path_factory.mktemp("definitions"))
+    server.start()
+    assert _install(server).count(": created") == len(OWN)
+    yield server
+    server.stop()
 
 
 def _install(server: ApiServer) -> str:

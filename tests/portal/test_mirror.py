@@ -8,6 +8,7 @@ from django.db import OperationalError
 
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB, NODE, QUEUE
+from cluster.models import Node
 from cluster.projection import Batch, Projection, refused
 from jobs.models import Job
 from jobs.projection import PROJECTIONS as JOBS
@@ -85,15 +86,25 @@ def test_what_happened_while_it_was_down_is_made_good(cluster):
     assert Job.objects.get(name="goes").deleted_at is not None
 
 
-def test_a_bad_object_stops_nobody(cluster):
+def test_a_bad_object_stops_nobody(cluster, monkeypatch):
+    """Whatever a projection cannot read, though admission let it in."""
+    nodes = module.PROJECTIONS[NODE]
+
+    def strict(batch):
+        if any(obj["metadata"]["name"] == "bad" for obj in batch.upserts):
+            raise ValueError("no such node")
+        nodes.project(batch)
+
+    monkeypatch.setitem(module.PROJECTIONS, NODE, Projection(nodes.model, strict))
     before = refused.get("Node", 0)
     node = make.node()
-    node["metadata"] = {"name": "bad", "labels": {"nvidia.com/gpu.memory": "plenty"}}
-    cluster.create(NODE, node)
+    cluster.create(NODE, {**node, "metadata": {"name": "bad"}})
+    cluster.create(NODE, {**node, "metadata": {"name": "good"}})
     with Running(cluster):
         submit(cluster, "after")
-        soon(lambda: Job.objects.filter(name="after").exists())
-    assert refused["Node"] > before
+        soon(lambda: Job.objects.filter(name="after").exists() and Node.objects.filter(name="good").exists())
+        soon(lambda: refused.get("Node", 0) == before + 1)
+    assert not Node.objects.filter(name="bad").exists()
 
 
 def test_what_the_database_refuses_is_tried_one_by_one(monkeypatch):
