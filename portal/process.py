@@ -8,6 +8,7 @@ import contextlib
 import gc
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,7 +40,7 @@ COLLECTED = (50_000, 20, 100)
 own thresholds it would look at them so often that reading an object costs five times as much."""
 
 
-class PartCommand(BaseCommand):
+class PartCommand(BaseCommand, ABC):
     """One part. A subclass names it and makes its runs, by name, over a cluster that lets only the leader write."""
 
     part = ""
@@ -47,9 +48,9 @@ class PartCommand(BaseCommand):
     switch = ""
     """The setting by which somebody else does this part's work, if there is one."""
 
+    @abstractmethod
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """What the part does while it leads, anew each time."""
-        raise NotImplementedError
 
     def check_options(self, options: dict[str, Any]) -> None:
         """Raise CommandError for what the options or settings get wrong, before anything begins."""

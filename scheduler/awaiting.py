@@ -9,8 +9,8 @@ from cluster import objects
 from cluster.port import Binding
 from cluster.volumes import SELECTED_NODE
 from scheduler.estate import Estate
-from scheduler.model.jobs import TaskStatus
 from scheduler.model.supply import Supply
+from scheduler.model.tasks import TaskStatus
 
 Bind = tuple[Binding, Supply]
 

@@ -18,9 +18,9 @@ from scheduler.framework import registry
 from scheduler.framework.record import CycleRecord, EvictionRecord, Served
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Cause
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
+from scheduler.model.tasks import TaskInfo
 from scheduler.status import Writes
 
 EVICTED_BY = "PreemptionByScheduler"

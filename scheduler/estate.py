@@ -14,12 +14,12 @@ from cluster.port import Obj
 from cluster.volumes import is_bound
 from scheduler.dynamic.catalog import KINDS as DEVICE_KINDS
 from scheduler.dynamic.catalog import Devices
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.numa import KINDS as NUMA_KINDS
 from scheduler.model.numa import NumaNodes
 from scheduler.model.services import KINDS as SERVICE_KINDS
 from scheduler.model.services import Services
 from scheduler.model.supply import Supply
+from scheduler.model.tasks import TaskInfo
 from scheduler.volumes.catalog import KINDS as VOLUME_KINDS
 from scheduler.volumes.catalog import Storage
 

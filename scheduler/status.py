@@ -17,8 +17,9 @@ from cluster.port import Obj
 from cluster.rests import Rests
 from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.roster import Roster
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.topology.places import ANNOTATION as PLACE
 from scheduler.wording import describe
 

@@ -14,9 +14,9 @@ from cluster.port import Binding, Cluster, Eviction, Obj, Outcome, Victim
 from cluster.port import StatusWrite as PortWrite
 from cluster.recorder import EventRecorder
 from scheduler.locker import Locker
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
+from scheduler.model.tasks import TaskInfo
 from scheduler.status import StatusWrite
 from scheduler.supplier import Supplier
 

@@ -77,7 +77,7 @@ class ObjectViewSet(GenericViewSet[Any]):
         return self.rights.get(self.action or "")
 
     def row(self, obj: Any) -> dict[str, Any]:
-        """What a list shows of one."""
+        """What a list shows of one. Views that only answer questions about an object have no lists."""
         raise NotImplementedError
 
     def full(self, obj: Any) -> dict[str, Any]:

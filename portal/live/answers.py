@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,19 +20,19 @@ class Answer:
     extras: dict[str, Any] = field(default_factory=dict)
 
 
-class Topic:
+class Topic(ABC):
     """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas."""
 
     action = "jobs.view"
     interval = 0.25
 
+    @abstractmethod
     def touched(self, topic: str, uids: Uids) -> Uids:
         """Which of this topic's rows a notice is about: names, None for all of them, empty for none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, user: Any, uids: Uids) -> Answer:
         """The rows of these names that the user may see, or all."""
-        raise NotImplementedError
 
     def delta(self, user: Any, uids: Uids) -> Answer:
         """The same, for a delta; a topic may leave out what did not change."""

@@ -20,7 +20,8 @@ from portal.unblock.changes import Change
 from portal.unblock.copy import View
 from scheduler.framework.explain import Stage, Verdict
 from scheduler.framework.record import EvictionRecord
-from scheduler.model.jobs import JobInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskStatus
 from scheduler.whatif import Played, compare, largest
 
 QUEUES, JOBS, PRIORITIES = 8, 8, 5

@@ -17,9 +17,10 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.roster import SETTLED
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.placement import refusals
 
 

@@ -9,7 +9,8 @@ from scheduler.framework.heap import Heap
 from scheduler.framework.registry import action
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement import ladder, refusals, stepwise
 
 

@@ -9,9 +9,10 @@ from itertools import islice
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement import ladder, nominated, refusals, stepwise
 from scheduler.topology.hypernodes import Domain
 

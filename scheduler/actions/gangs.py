@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scheduler.eviction import starving
@@ -10,14 +11,15 @@ from scheduler.framework.explain import Spared
 from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.registry import action
 from scheduler.framework.victims import Backwards
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
 
 
-class _GangAction:
+class _GangAction(ABC):
     """What both have in common: `maxDomains` places to look at, and whether gangs may be taken whole."""
 
     name: ClassVar[str]
@@ -47,8 +49,8 @@ class _GangAction:
         if not taker.take():
             starving.give_up(ssn, job, taker.spared())
 
-    def _terms(self, ssn: Session) -> GangTerms:
-        raise NotImplementedError
+    @abstractmethod
+    def _terms(self, ssn: Session) -> GangTerms: ...
 
 
 @action

@@ -13,7 +13,8 @@ from scheduler.actions.redeeming import forget
 from scheduler.eviction import starving
 from scheduler.eviction.search import fits
 from scheduler.framework.session import Session
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskInfo
 
 Held = list[tuple[TaskInfo, int]]
 

@@ -18,9 +18,10 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.heap import Heap
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Saved, Statement
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement import refusals
 from scheduler.topology.hypernodes import Domain
 

@@ -18,7 +18,8 @@ from scheduler.eviction.taker import Taker
 from scheduler.framework.explain import Spared
 from scheduler.framework.registry import action
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

@@ -11,7 +11,7 @@ from scheduler.eviction.search import Search, Terms
 from scheduler.eviction.taker import Taker
 from scheduler.framework.explain import Spared
 from scheduler.framework.registry import action
-from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

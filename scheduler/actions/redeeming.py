@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from scheduler.actions.filling import Target, Tasks
 from scheduler.framework.session import Session
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import TaskInfo
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement import nominated
 from scheduler.topology.hypernodes import Domain
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.framework.registry import action
 from scheduler.framework.statement import Cause, Statement
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

@@ -38,12 +38,13 @@ from scheduler.framework.session import Session
 from scheduler.measuring import Usage
 from scheduler.model import build, shapes
 from scheduler.model.devices import DEVICE_CONFIG
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import ChooseGpus, NodeTable, lowest_gpus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota, quota
 from scheduler.model.resources import Dimensions
 from scheduler.model.services import KINDS as SERVICE_KINDS
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement.oversize import Oversize
 from scheduler.topology.hypernodes import HyperNodes, NetworkTree
 from scheduler.topology.places import Places

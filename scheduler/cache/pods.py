@@ -10,9 +10,9 @@ from cluster import objects
 from cluster.port import Obj
 from scheduler.cache.groups import Groups
 from scheduler.model import build
-from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, TaskInfo, TaskStatus
 from scheduler.model.nodes import NodeTable
 from scheduler.model.resources import Dimensions
+from scheduler.model.tasks import ALLOCATED_SET, NO_NODE, TaskInfo, TaskStatus
 
 _OFF_NODE = frozenset({TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 

@@ -16,8 +16,8 @@ from cluster.device_selectors import Version, compile_selector
 from cluster.kinds import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
 from cluster.port import Obj
 from cluster.quantities import parse_quantity
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.supply import DeviceChoice
+from scheduler.model.tasks import TaskInfo
 
 KINDS = (DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM_TEMPLATE, RESOURCE_CLAIM)
 

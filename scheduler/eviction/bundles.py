@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.model.jobs import READY_SET, JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.resources import Ints
+from scheduler.model.tasks import READY_SET, TaskInfo, TaskStatus
 
 
 @dataclass(frozen=True, slots=True)

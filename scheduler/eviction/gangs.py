@@ -17,9 +17,10 @@ from scheduler.eviction.search import spare_together
 from scheduler.framework.explain import Spared
 from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.statement import Cause, Statement
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.resources import Ints
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement import ladder, stepwise
 from scheduler.topology.hypernodes import Domain
 

@@ -21,9 +21,9 @@ from scheduler.eviction.smallest import EXACT, smallest
 from scheduler.framework.explain import Spared
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.victims import Offer
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Ints, Rows
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session

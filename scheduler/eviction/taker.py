@@ -11,7 +11,8 @@ from scheduler.eviction import starving
 from scheduler.eviction.search import Plan, Search, Terms, fits, give_back
 from scheduler.framework.explain import QUIET
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import NO_NODE, JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import NO_NODE, TaskClass, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session

@@ -13,12 +13,13 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from scheduler.framework.explain import Verdict
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block
 from scheduler.model.plain import PlainNode
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Floats, Ints, Mask
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.topology.hypernodes import Domain
 
 if TYPE_CHECKING:

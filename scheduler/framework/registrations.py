@@ -9,9 +9,10 @@ from typing import Any
 from scheduler.framework import plugin as api
 from scheduler.framework.explain import Verdict
 from scheduler.framework.plugin import Answer, Handler, Vote
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskClass, TaskInfo
 
 
 @dataclass(frozen=True, slots=True)

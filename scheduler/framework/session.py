@@ -23,13 +23,14 @@ from scheduler.framework.registrations import SWITCH_OF, Registrations
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.turns import Turns, turns
 from scheduler.framework.victims import VictimRules
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota
 from scheduler.model.resources import Dimensions
 from scheduler.model.roster import Roster
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.placement.standing import Evaluator
 from scheduler.topology.hypernodes import HyperNodes
 from scheduler.topology.places import Places

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session

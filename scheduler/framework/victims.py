@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scheduler.framework.plugin import EvictionKind
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session

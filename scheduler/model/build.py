@@ -12,9 +12,9 @@ import orjson
 from cluster import objects
 from cluster.port import Obj
 from scheduler.model import devices, shapes
-from scheduler.model.jobs import HostPort, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, Amounts, Dimensions
+from scheduler.model.tasks import HostPort, TaskClass, TaskInfo, TaskStatus
 
 GROUP = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.model.jobs import NO_NODE, HostPort, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.plain import PlainNode
 from scheduler.model.resources import Amounts, Ints, Mask, Rows, widened
+from scheduler.model.tasks import NO_NODE, HostPort, TaskClass, TaskInfo, TaskStatus
 
 ChooseGpus = Callable[[Mapping[str, Any], int, int], Sequence[int]]
 """(node, mask of free GPUs, how many) → indices to give."""

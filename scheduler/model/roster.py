@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.model.jobs import JobInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Ints, widened
+from scheduler.model.tasks import TaskStatus
 
 SETTLED = ("Running", "Completed")
 """Phases of gangs that have started: nobody is told any more what they lack."""

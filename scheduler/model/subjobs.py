@@ -16,8 +16,8 @@ import numpy as np
 from cluster.objects import labels as labels_of
 from cluster.selectors import matches_selector
 from scheduler.model.build import section, whole
-from scheduler.model.jobs import ALLOCATED_SET, READY_SET, TaskInfo, TaskStatus
 from scheduler.model.resources import Ints
+from scheduler.model.tasks import ALLOCATED_SET, READY_SET, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.model.jobs import JobInfo

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.model.jobs import TaskClass
 from scheduler.model.plain import PlainNode
 from scheduler.model.resources import Floats
+from scheduler.model.tasks import TaskClass
 
 if TYPE_CHECKING:
     from scheduler.framework.plugin import LoneCheck, LoneScore

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.model.jobs import NO_NODE, TaskInfo
 from scheduler.model.resources import Mask
+from scheduler.model.tasks import NO_NODE, TaskInfo
 from scheduler.placement.standing import Evaluator, Standing
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.resources import PODS, Dimensions, Ints
+from scheduler.model.tasks import TaskClass
 from scheduler.placement.refusals import resource_name
 
 _CLASSES = 10_000

@@ -8,9 +8,10 @@ from typing import cast
 import numpy as np
 
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import CPU, MEMORY, PODS, Dimensions, Mask
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.placement.standing import Evaluator, Standing
 
 

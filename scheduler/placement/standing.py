@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints, Mask, Rows
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.placement.lone import FEW, Lone
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.resources import Mask
+from scheduler.model.tasks import TaskInfo
 from scheduler.placement.standing import Evaluator, Standing
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from scheduler.framework.plugin import MAX_NODE_SCORE, LoneScore
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskClass
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Floats, Ints, Rows
+from scheduler.model.tasks import TaskClass
 from scheduler.plugins.kube.few import FEW
 from scheduler.plugins.kube.scores import across
 

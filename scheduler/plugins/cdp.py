@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cluster import objects
 from cluster.durations import parse_duration
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

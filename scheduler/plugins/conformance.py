@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskInfo
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

@@ -15,10 +15,11 @@ import numpy as np
 from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
 from scheduler.framework.turns import Hierarchy
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota
 from scheduler.model.resources import Ints, Rows
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins.fair_tree import FairTree
 from scheduler.plugins.holdings import total_request
 

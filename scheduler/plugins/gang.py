@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Vote
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

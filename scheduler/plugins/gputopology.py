@@ -15,9 +15,9 @@ import numpy as np
 
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import NO_NODE, TaskClass, TaskInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints
+from scheduler.model.tasks import NO_NODE, TaskClass, TaskInfo
 from scheduler.topology.gpu import LinkMatrix, Offers, best_set, indices, link_rank, link_strength, mask
 from scheduler.topology.nodes import of_node
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Ints
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 
 _LIVING = (TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.UNKNOWN)
 _ENDED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)

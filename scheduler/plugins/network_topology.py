@@ -9,10 +9,11 @@ import numpy as np
 
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Floats, Ints, Mask, Rows, less_equal
 from scheduler.model.subjobs import SubJob
+from scheduler.model.tasks import TaskInfo
 from scheduler.topology.hypernodes import Domain, HyperNodes
 from scheduler.topology.places import Places
 

@@ -14,10 +14,10 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
 from scheduler.model import build
-from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Amounts, Dimensions, Floats, Ints, Mask, Rows
+from scheduler.model.tasks import ALLOCATED_SET, NO_NODE, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

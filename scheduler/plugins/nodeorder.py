@@ -10,9 +10,9 @@ import numpy as np
 from cluster.objects import untolerated
 from scheduler.framework.plugin import LoneScore
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import CPU, MEMORY, PODS, Ints, Mask, Rows
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.plugins.kube import affinity, columns, few, population, scores, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cluster import objects
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scheduler.framework.plugin import EvictionKind
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

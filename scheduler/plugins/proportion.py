@@ -14,10 +14,11 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import UNLIMITED, Answer, Event, Vote
 from scheduler.framework.record import QueueShare
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import EPSILON, Floats, Ints, is_empty, less_equal, positive
 from scheduler.model.roster import Holdings
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.plugins.holdings import Terms, guaranteed, real_capability
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 
 from cluster.durations import parse_duration
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.resources import CPU, MEMORY, Floats
+from scheduler.model.tasks import TaskInfo
 from scheduler.plugins import usage
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import orjson
 
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import CPU, MEMORY, Dimensions, Floats, Mask
+from scheduler.model.tasks import TaskClass, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

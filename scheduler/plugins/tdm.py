@@ -16,9 +16,10 @@ import numpy as np
 from cluster.durations import parse_duration
 from scheduler.framework.plugin import MAX_NODE_SCORE, Vote
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import NO_NODE, JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Ints, Mask
+from scheduler.model.tasks import NO_NODE, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

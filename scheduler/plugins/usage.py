@@ -18,9 +18,9 @@ import orjson
 from cluster import objects
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import CPU, MEMORY, Floats, Mask
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments

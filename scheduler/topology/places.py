@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scheduler.model.jobs import ALLOCATED_SET, NO_NODE, JobInfo, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.subjobs import SOFT, SubJob, Topology
+from scheduler.model.tasks import ALLOCATED_SET, NO_NODE, TaskInfo
 from scheduler.topology.hypernodes import Domain, HyperNodes
 
 __all__ = ["ANNOTATION", "Places"]

@@ -14,8 +14,8 @@ from cluster import objects
 from cluster.kinds import CLAIM, CSI_CAPACITY, CSI_DRIVER, CSI_NODE, STORAGE_CLASS, VOLUME, Kind
 from cluster.port import Obj
 from cluster.volumes import DELAYED, SELECTED_NODE, capacity_of, claim_class, is_bound, size_of, volume_class
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.supply import VolumeChoice
+from scheduler.model.tasks import TaskInfo
 
 KINDS = (STORAGE_CLASS, CSI_DRIVER, CSI_NODE, CSI_CAPACITY, VOLUME, CLAIM)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from scheduler.actions.filling import Filler, Target, Tasks
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import TaskStatus
 from scheduler.model.resources import Mask, Rows
+from scheduler.model.tasks import TaskStatus
 from scheduler.placement import refusals, stepwise
 from scheduler.whatif.sandbox import Sandbox
 

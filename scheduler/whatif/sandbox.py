@@ -21,7 +21,7 @@ from scheduler.conf import Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.explain import Verdict
 from scheduler.framework.record import EvictionRecord, QueueShare
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from scheduler.whatif.quiet import Quiet
 
 PodsOf = Callable[[str], Iterable[Obj]]

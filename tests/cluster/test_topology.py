@@ -90,4 +90,5 @@ def test_a_wrong_table_is_refused(text: str, says: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     for candidate in (text, "\tGPU0\tGPU1\n" + text, "== Link Type between two GPUs ==\n" + text):
         with contextlib.suppress(TopologyError):
-            parse_topology(candidate)
+            links = parse_topology(candidate).links
+            assert all(len(row) == len(links) for row in links), "a table is square"

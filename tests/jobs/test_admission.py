@@ -125,5 +125,7 @@ def test_objects_of_a_wrong_shape_are_judged_and_never_break(world: World, kind,
     meta = {"name": "x"} | ({"namespace": "default"} if kind.namespaced else {})
     rest = spec if isinstance(spec, dict) else {"spec": spec}
     obj = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, **rest}
+    taken: list[str] = []
     with contextlib.suppress(BadRequest, Invalid):  # anything else is a bug
-        world.cluster.create(kind, obj)
+        taken = [world.cluster.create(kind, obj)["metadata"]["name"]]
+    assert [each["metadata"]["name"] for each in world.cluster.list(kind).items] == taken

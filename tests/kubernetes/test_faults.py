@@ -13,6 +13,7 @@ from django.core.management import call_command
 
 from cluster.admission import admission
 from cluster.admitted import Admitted
+from cluster.errors import ApiError
 from cluster.kinds import JOB, NODE, POD, POD_GROUP
 from cluster.kubernetes import KubernetesCluster, watch
 from jobs.controller import ControllerManager
@@ -161,7 +162,7 @@ def _collect_lost(cluster: KubernetesCluster, lost: set[str]) -> bool:
     """What Kubernetes's garbage collector of pods does: those of nodes that are gone go too."""
     for pod in cluster.list(POD, "default").items:
         if pod["spec"].get("nodeName") in lost:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(ApiError):  # the server may be away just now; it is asked again
                 cluster.delete(POD, pod["metadata"]["name"], "default", uid=pod["metadata"]["uid"], grace_seconds=0)
     return True
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cluster.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
 from cluster.port import WatchEvent
 from scheduler.cache import SchedulerCache
-from scheduler.model.jobs import NO_NODE, TaskStatus
+from scheduler.model.tasks import NO_NODE, TaskStatus
 from tests.scheduler.world import group, node, pod, queue
 
 KINDS = {"Node": NODE, "Pod": POD, "PodGroup": POD_GROUP, "Queue": QUEUE, "PriorityClass": PRIORITY_CLASS}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from cluster.kinds import NODE, POD, POD_GROUP, QUEUE
 from cluster.port import Obj, WatchEvent
 from scheduler.actions.backfill import Backfill
-from scheduler.model.jobs import ALLOCATED_SET, JobInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
+from scheduler.model.tasks import ALLOCATED_SET, TaskStatus
 from scheduler.placement.oversize import Oversize
 from scheduler.snapshot import Offline
 from scheduler.status import StatusKeeper

@@ -9,7 +9,7 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Vote
 from scheduler.framework.registrations import SWITCH_OF
 from scheduler.model import build
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from scheduler.snapshot import Offline, Snapshot
 from tests.scheduler.plugins.world import World as Model
 from tests.scheduler.tables.clusters import bound, cluster, conf, decide

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler import conf
 from scheduler.framework.statement import Cause, Statement
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from tests.scheduler.world import BARE, World, gang, node, pod
 
 ARRAYS = ("used", "releasing", "pipelined", "listed", "nonzero", "pod_count", "gpu_free")

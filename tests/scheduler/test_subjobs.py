@@ -9,8 +9,8 @@ import pytest
 from cluster.kinds import POD, POD_GROUP
 from cluster.port import Obj, WatchEvent
 from scheduler.cache import SchedulerCache
-from scheduler.model.jobs import TaskStatus
 from scheduler.model.subjobs import Parts, SubJob
+from scheduler.model.tasks import TaskStatus
 from tests.scheduler.world import group, pod
 
 

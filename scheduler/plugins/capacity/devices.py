@@ -16,8 +16,9 @@ from cluster.quantities import to_units
 from scheduler.dynamic.catalog import Devices
 from scheduler.framework.plugin import UNLIMITED
 from scheduler.model.build import DEVICE_QUOTA
-from scheduler.model.jobs import ALLOCATED_SET, JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
+from scheduler.model.tasks import ALLOCATED_SET, TaskClass, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.plugins.capacity.standings import Standing, Standings

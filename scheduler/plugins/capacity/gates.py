@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Ints
+from scheduler.model.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session

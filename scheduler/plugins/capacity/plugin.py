@@ -9,9 +9,10 @@ from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import UNLIMITED, Answer, Event, Vote
 from scheduler.framework.registry import plugin
 from scheduler.framework.turns import Hierarchy
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import PODS
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 from scheduler.plugins.capacity.devices import DeviceQuotas
 from scheduler.plugins.capacity.gates import Gates, Kept
 from scheduler.plugins.capacity.reclaim import Reclaim

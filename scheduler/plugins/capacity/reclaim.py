@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.framework.plugin import EvictionKind
-from scheduler.model.jobs import TaskClass, TaskInfo
 from scheduler.model.queues import QueueInfo
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.plugins.capacity.standings import ROOT, Standing, Standings
 from scheduler.plugins.holdings import Terms
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.record import QueueShare
-from scheduler.model.jobs import JobInfo, TaskClass
+from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import CPU, MEMORY, PODS, Amounts, Dimensions, Ints, Mask, positive
 from scheduler.model.roster import Holdings, Roster
+from scheduler.model.tasks import TaskClass
 from scheduler.plugins.holdings import OPEN_ENDED, guaranteed, limits, real_capability
 
 ROOT = "root"

@@ -15,9 +15,9 @@ from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
 from scheduler.model import devices, nodelocks
 from scheduler.model.devices import VGPU_CORES, VGPU_MEMORY, Card, Share, Use
-from scheduler.model.jobs import ALLOCATED_SET, TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Mask
+from scheduler.model.tasks import ALLOCATED_SET, TaskClass, TaskInfo, TaskStatus
 from scheduler.plugins.deviceshare import mig
 from scheduler.plugins.deviceshare.cards import (
     BINPACK,

@@ -13,10 +13,11 @@ from scheduler.calls import Answer, Refusal
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Event, Vote
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Floats, Mask
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.plugins.extender.config import Config
 from scheduler.plugins.extender.wire import Wire
 

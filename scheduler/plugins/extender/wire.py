@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster import objects
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import NodeTable
 from scheduler.model.numa import POLICY
 from scheduler.model.queues import QueueInfo
 from scheduler.model.quotas import Quota
 from scheduler.model.resources import CPU, MEMORY, PODS, Dimensions, Ints
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins.tdm import ZONE, is_lent, is_revocable
 
 Json = dict[str, Any]

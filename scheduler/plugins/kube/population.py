@@ -13,8 +13,8 @@ import numpy as np
 
 from cluster import objects
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import NO_NODE, TaskClass, TaskInfo
 from scheduler.model.services import DEFAULTS
+from scheduler.model.tasks import NO_NODE, TaskClass, TaskInfo
 from scheduler.plugins.kube import affinity
 from scheduler.plugins.kube.pods import NAMESPACE_NAME, NamespaceLabels, Placed, PodKind
 from scheduler.plugins.kube.spread import Constraint

@@ -15,10 +15,10 @@ from cluster import objects
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
 from scheduler.model import numa
-from scheduler.model.jobs import TaskClass, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block
 from scheduler.model.numa import NONE, POLICY, STATIC, NumaInfo
 from scheduler.model.resources import Ints, Mask
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 from scheduler.plugins.numa_aware.assignment import assign
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import numpy as np
 
 from cluster.objects import tolerates, untolerated
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import HostPort, TaskClass, TaskInfo
 from scheduler.model.nodes import Block
 from scheduler.model.plain import PlainNode
 from scheduler.model.resources import PODS, Mask
+from scheduler.model.tasks import HostPort, TaskClass, TaskInfo
 from scheduler.plugins.kube import affinity, columns, population, spread
 from scheduler.plugins.kube.columns import Columns
 from scheduler.plugins.kube.population import Population

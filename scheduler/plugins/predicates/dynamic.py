@@ -19,10 +19,10 @@ from scheduler.dynamic.asks import Ask, configuration, read
 from scheduler.dynamic.catalog import Device, Devices, Key, allocation_of, given, used_claims, users_of
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import TaskInfo, TaskStatus
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Ints, Mask
 from scheduler.model.supply import DeviceChoice
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins.kube.columns import Columns
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from cluster.port import Obj
 from cluster.volumes import is_bound, modes
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import NO_NODE, TaskInfo, TaskStatus
 from scheduler.model.nodes import Block
 from scheduler.model.resources import Mask
+from scheduler.model.tasks import NO_NODE, TaskInfo, TaskStatus
 from scheduler.plugins.kube.columns import Columns
 from scheduler.volumes.catalog import driver_of, is_ephemeral, mounted
 from scheduler.volumes.places import Places, unbound

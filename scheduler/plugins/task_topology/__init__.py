@@ -13,9 +13,10 @@ import numpy as np
 
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
-from scheduler.model.jobs import JobInfo, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.resources import Floats, Ints
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins.task_topology import wishes
 from scheduler.plugins.task_topology.buckets import Bucket, Buckets, compared, role_of
 

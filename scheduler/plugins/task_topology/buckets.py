@@ -11,8 +11,8 @@ import numpy as np
 
 from cluster import objects
 from scheduler.model.build import ROLE
-from scheduler.model.jobs import TaskInfo
 from scheduler.model.resources import CPU, MEMORY, Dimensions, Floats, Ints, Mask
+from scheduler.model.tasks import TaskInfo
 from scheduler.plugins.task_topology.wishes import Wishes
 
 

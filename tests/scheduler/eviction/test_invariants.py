@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler import conf as configuration
 from scheduler.eviction import taker
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from tests.scheduler.eviction.world import HIGH, LOW, MID, Busy, conf, job
 from tests.scheduler.test_statement import picture, same
 from tests.scheduler.world import node, queue

@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.kinds import POD, by_api
 from cluster.port import Obj, WatchEvent
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from tests.scheduler.world import World, gang
 
 HIGH, MID, LOW = "high", "mid", "low"

@@ -14,7 +14,7 @@ from cluster import objects
 from cluster.kinds import NODE, POD, POD_GROUP, QUEUE, RESOURCE_CLAIM, Kind, by_api
 from cluster.port import Obj, WatchEvent
 from scheduler.cycle import Cycle, run_cycle
-from scheduler.model.jobs import READY_SET, TaskStatus
+from scheduler.model.tasks import READY_SET, TaskStatus
 from scheduler.snapshot import Offline, Snapshot, bound
 from scheduler.status import StatusKeeper
 from tests.scheduler.test_statement import ARRAYS

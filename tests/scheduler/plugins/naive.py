@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.model.jobs import TaskInfo, TaskStatus
 from scheduler.model.resources import Amounts as Vector
 from scheduler.model.resources import Dimensions
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from tests.scheduler.plugins.naive_nodes import Amounts, Node, Task, compared, scores, shunned, tolerated
 from tests.scheduler.plugins.world import World
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 
 Amounts = dict[str, float]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.conf import Arguments, ConfError
-from scheduler.model.jobs import TaskClass
+from scheduler.model.tasks import TaskClass
 from scheduler.plugins.binpack import Binpack
 from tests.scheduler.plugins.world import World, block, static_score
 

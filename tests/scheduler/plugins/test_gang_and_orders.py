@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.framework.explain import Code, Stage, Verdict
-from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins import gang
 from tests.scheduler.plugins.world import World
 

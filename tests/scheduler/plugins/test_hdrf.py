@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cluster.port import Obj
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from scheduler.plugins.fair_tree import FairTree
 from tests.scheduler.plugins.world import World as Model
 from tests.scheduler.world import World, gang, node, queue

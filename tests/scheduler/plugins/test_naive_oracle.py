@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler.actions.allocate import Allocate
 from scheduler.conf import Arguments
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from scheduler.plugins.nodeorder import WEIGHTS
 from tests.scheduler.plugins.naive import Naive
 from tests.scheduler.plugins.world import World

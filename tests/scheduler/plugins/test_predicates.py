@@ -13,7 +13,7 @@ from cluster.kinds import CLAIM
 from cluster.objects import matches_node, untolerated
 from scheduler.framework.explain import Code, Stage
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import TaskStatus
+from scheduler.model.tasks import TaskStatus
 from tests.scheduler.plugins.world import World, block, verdicts_by_check
 
 

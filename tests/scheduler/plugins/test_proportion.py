@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import UNLIMITED, Event, Vote
-from scheduler.model.jobs import TaskStatus
 from scheduler.model.roster import Roster
+from scheduler.model.tasks import TaskStatus
 from scheduler.plugins.proportion import _Standing, real_capability, water_fill
 from tests.scheduler.plugins.world import GIB, World
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.framework.statement import Statement
-from scheduler.model.jobs import TaskInfo
+from scheduler.model.tasks import TaskInfo
 from scheduler.plugins.task_topology import wishes
 from tests.scheduler import world as clusters
 from tests.scheduler.plugins.world import World, block

@@ -9,7 +9,7 @@ import pytest
 from scheduler import conf
 from scheduler.conf import Arguments, ConfError
 from scheduler.framework.plugin import Event
-from scheduler.model.jobs import TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskInfo, TaskStatus
 from scheduler.plugins.usage import Usage
 from tests.scheduler.plugins.world import World, block
 

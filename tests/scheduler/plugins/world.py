@@ -12,10 +12,11 @@ from scheduler.conf import Arguments, Configuration, PluginOption
 from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.session import Session
-from scheduler.model.jobs import JobInfo, TaskClass, TaskInfo, TaskStatus
+from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Amounts, Dimensions
+from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
 
 MIB, GIB = 1 << 20, 1 << 30
 _SHORT = {"gpu": "nvidia.com/gpu"}

@@ -124,9 +124,9 @@ def _watch_one(session: Session, name: str, namespace: str, keep: bool) -> None:
         _tell(messages, job, pods, keep)
         return
     with Live(console=console, auto_refresh=False) as live:
-        for now in _job_changes(messages, job, pods):
-            live.update(_panel(now, list(pods.values()), clock.now(), console.height), refresh=True)
-            if now["phase"] in ENDED and not keep:
+        for seen in _job_changes(messages, job, pods):
+            live.update(_panel(seen, list(pods.values()), clock.now(), console.height), refresh=True)
+            if seen["phase"] in ENDED and not keep:
                 return
 
 
@@ -145,11 +145,11 @@ def _job_changes(messages: Iterator[Message | None], job: JobRow, pods: dict[str
 def _tell(messages: Iterator[Message | None], job: JobRow, pods: dict[str, PodRow], keep: bool) -> None:
     """A line for each new phase of the job and state of a pod."""
     told: dict[str, str] = {}
-    for now in _job_changes(messages, job, pods):
-        _say(told, f"job/{job['name']}", _of_job(now))
+    for seen in _job_changes(messages, job, pods):
+        _say(told, f"job/{job['name']}", _of_job(seen))
         for pod in sorted(pods.values(), key=lambda each: each["name"]):
             _say(told, f"pod/{pod['name']}", _of_pod(pod))
-        if now["phase"] in ENDED and not keep:
+        if seen["phase"] in ENDED and not keep:
             return
     click.echo(f"job/{job['name']} is deleted")
 
