@@ -149,8 +149,12 @@ def test_a_node_that_goes_between_decision_and_bind_costs_its_pods_and_no_more(c
         with controlling(backend), scheduling(cluster):
             submit(backend, "moved")
             eventually(lambda: lost)
-            eventually(lambda: _collect_lost(backend, set(lost)) and running(backend, "moved"))
-            assert {place.rpartition("-")[0] for place in places(backend)} == {"later"}
+            eventually(  # of the places, not of the job's status, whose counts rest a second
+                lambda: (
+                    _collect_lost(backend, set(lost)) and [place.rpartition("-")[0] for place in places(backend)] == ["later"] * 4
+                )
+            )
+            eventually(lambda: running(backend, "moved"))
     finally:
         kubelet.add_nodes(lost)
         for name in ("later-0", "later-1"):

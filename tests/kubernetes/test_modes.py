@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cluster.errors import ApiError, NotFound
+from cluster.errors import AlreadyExists, NotFound
 from cluster.kinds import COMMAND, JOB, NODE, POD, POD_GROUP, QUEUE
 from cluster.kubernetes import KubernetesCluster
 from cluster.objects import name, namespace, now_stamp, owner_reference
@@ -41,8 +41,11 @@ class Volcano:
         self._cluster = cluster
 
     def queue(self, name: str, allocated: dict[str, str], **counts: int) -> dict[str, Any]:
-        with contextlib.suppress(ApiError):
-            self._cluster.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, "deserved": {"cpu": "8"}}})
+        spec = {"weight": 1, "deserved": {"cpu": "8"}}
+        try:
+            self._cluster.create(QUEUE, {"metadata": {"name": name}, "spec": spec})
+        except AlreadyExists:
+            self._cluster.patch(QUEUE, name, "", {"spec": spec})
         status = {"state": "Open", "allocated": allocated, "reservation": {}, **counts}
         return self._cluster.patch_status(QUEUE, name, "", status)
 
@@ -164,11 +167,10 @@ def test_queues_are_shown_as_volcano_writes_them(portal: Stack, backend: Kuberne
         return portal.rest("GET", "queues/default").json()
 
     eventually(lambda: shown()["allocated"] == {"cpu": 2000, "memory": 2**31, "pods": 2})
-    eventually(lambda: shown()["share"] == 0.25)  # of nodes, which the mirror reads by a watch of their own
-    assert (shown()["request"], shown()["inqueue"]) == (None, None)
+    assert (shown()["share"], shown()["request"], shown()["inqueue"]) == (0.25, None, None)
     last = volcano.queue("default", {"cpu": "4", "memory": "2Gi", "pods": "4"}, running=2)
     eventually(lambda: shown()["allocated"]["cpu"] == 4000)
-    eventually(lambda: shown()["share"] == 0.5)
+    assert shown()["share"] == 0.5
     time.sleep(1.5)
     assert backend.get(QUEUE, "default")["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]
 
