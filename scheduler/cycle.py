@@ -87,11 +87,13 @@ def run_cycle(
     record = CycleRecord(number, now)
     ssn = cache.open_session(f"{number:x}-{int(now * 1000):x}", conf, now=now, random=random, only=only)
     record.opening = (perf_counter() - begin) * 1000
+    ssn.watches.taken()  # what plugins asked of each other while they registered counts as opening
     try:
         for name in conf.actions:
             start = perf_counter()
             registry.actions[name](conf.action_arguments(name)).execute(ssn)
             record.actions[name] = (perf_counter() - start) * 1000
+            record.hooks[name] = ssn.watches.taken()
         ssn.close()
         writes = keeper.close(ssn)
         kept = [task for statement in ssn.statements.values() for task in statement.pipelined()]

@@ -97,6 +97,7 @@ class SchedulerLoop:
         self._quiet_at: float | None = None
         self._debounce = DEBOUNCE
         self._watch: Watch | None = None
+        self._news_at: float | None = None
         self._epoch = 0
         self._start_over()
 
@@ -209,9 +210,11 @@ class SchedulerLoop:
     def _cycle(self) -> Cycle:
         self._number += 1
         self._last_cycle = self._clock.now()
+        begin, since, self._news_at = monotonic(), self._news_at, None
         done = run_cycle(
             self.cache, self.conf.current, self._keeper, self._number, now=self._last_cycle, random=self._random
         )  # fmt: skip
+        done.record.waited = begin - since if since is not None else None
         if self._sink is not None:
             try:
                 self._sink(done.record)
@@ -263,9 +266,15 @@ class SchedulerLoop:
             self._quiet_at = monotonic() + min(QUIET, self._clock.real(self._period))
         return news
 
+    def _hear(self) -> None:
+        """There is news: remember since when."""
+        if self._news_at is None:
+            self._news_at = monotonic()
+        self._wake.set()
+
     def _synchronise(self, stop: threading.Event | None) -> bool:
         """Read everything there is, up to the mark that says so."""
-        watch = self._watch = self._cluster.watch(KINDS, notify=self._wake.set)
+        watch = self._watch = self._cluster.watch(KINDS, notify=self._hear)
         while stop is None or not stop.is_set():
             event = watch.get(timeout=0.2)
             if event is None:

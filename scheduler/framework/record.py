@@ -61,8 +61,9 @@ class CycleRecord:
 
     `pipelined`: pods for which room is kept that others are still releasing, and the nodes where. `opening` are milliseconds
     until the session stood, `plugins` those of each plugin at its opening and closing, `checking` and `scoring` those spent on
-    what nodes pass and are worth. `placed` are the pods (by uid) that were given a node, with when they were created; `served`
-    their jobs.
+    what nodes pass and are worth; `hooks` are those of each plugin's functions by action. `placed` are the pods (by uid) that
+    were given a node, with when they were created; `served` their jobs. `waited`: wall seconds from the first news that the
+    cycle took in to its start, None when there were none.
     """
 
     number: int
@@ -80,5 +81,7 @@ class CycleRecord:
     plugins: dict[str, tuple[float, float]] = field(default_factory=dict)
     checking: float = 0.0
     scoring: float = 0.0
+    hooks: dict[str, dict[str, float]] = field(default_factory=dict)
     placed: dict[str, float] = field(default_factory=dict)
     served: dict[str, Served] = field(default_factory=dict)
+    waited: float | None = None

@@ -9,6 +9,7 @@ from typing import Any
 from scheduler.framework import plugin as api
 from scheduler.framework.explain import Verdict
 from scheduler.framework.plugin import Answer, Handler, Vote
+from scheduler.framework.stopwatches import Stopwatches
 from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
 from scheduler.model.subjobs import SubJob
@@ -127,15 +128,20 @@ class PartReadiness:
 
 
 class Registrations:
-    """What plugins may register. Every function is asked only while the plugin's switch for its family is on."""
+    """What plugins may register. Every function is asked only while the plugin's switch for its family is on.
+
+    `watches` tell what the functions cost; `opening` is the plugin that registers now.
+    """
 
     def __init__(self) -> None:
+        self.watches = Stopwatches()
+        self.opening = ""
         self._by_family: dict[str, dict[str, list[Any]]] = {family: {} for family in SWITCH_OF}
         self._on_allocate: list[Handler] = []
         self._on_deallocate: list[Handler] = []
 
     def _add(self, family: str, plugin: str, item: Any) -> None:
-        self._by_family[family].setdefault(plugin, []).append(item)
+        self._by_family[family].setdefault(plugin, []).append(self.watches.watched(plugin, item))
 
     # -- orders: smaller keys first; tiers join them into one tuple ----------------------------------------------------
 
@@ -344,6 +350,6 @@ class Registrations:
     def add_handlers(self, allocate: Handler | None = None, deallocate: Handler | None = None) -> None:
         """Hear of tasks that got a node (allocated or pipelined) and of tasks that lost it again. No switch governs it."""
         if allocate is not None:
-            self._on_allocate.append(allocate)
+            self._on_allocate.append(self.watches.watched(self.opening, allocate))
         if deallocate is not None:
-            self._on_deallocate.append(deallocate)
+            self._on_deallocate.append(self.watches.watched(self.opening, deallocate))

@@ -117,6 +117,7 @@ class Session(Registrations):
             self._plugins.append(registry.plugins[option.name](option.arguments))
         for plugin in self._plugins:
             begin = perf_counter()
+            self.opening = plugin.name
             plugin.on_session_open(self)
             self.opened[plugin.name] = (perf_counter() - begin) * 1000
         self._tiers = {family: [[item for _, item in tier] for tier in self.named(family)] for family in SWITCH_OF}
