@@ -18,13 +18,21 @@ class Answer:
 
     rows: dict[str, Row] = field(default_factory=dict)
     extras: dict[str, Any] = field(default_factory=dict)
+    unchanged: Collection[str] = ()
+    """Rows that are there and are left out, since everybody has them as they are."""
 
 
 class Topic(ABC):
-    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas."""
+    """One topic. `action` is the right that it takes, `interval` the least number of seconds between two deltas.
+
+    `is_list`: pages name the rows that they show, and of very many others are told the number only. `is_personal`: users
+    of equal rights may get different answers.
+    """
 
     action = "jobs.view"
     interval = 0.25
+    is_list = False
+    is_personal = False
 
     @abstractmethod
     def touched(self, topic: str, uids: Uids) -> Uids:

@@ -33,7 +33,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._tasks: list[asyncio.Task[None]] = []
         self._topics: set[str] = set()
         self._behind: set[str] = set()
-        self._queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
+        self._queue: asyncio.Queue[str] = asyncio.Queue(QUEUE)
         self._mistakes = 0
         await self.accept()
         self._who = who(self.scope)
@@ -88,7 +88,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if self._mistakes >= MISTAKES:
             await self.close(WRONG)
 
-    def offer(self, topic: str, text: bytes) -> None:
+    def offer(self, topic: str, text: str) -> None:
         """Queue a message; a browser that does not keep up loses what waits, and gets snapshots when it has caught up."""
         if topic in self._behind:
             return
@@ -98,13 +98,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
             while not self._queue.empty():
                 self._queue.get_nowait()
             self._behind = set(self._topics)
-            self._queue.put_nowait(b"")
+            self._queue.put_nowait("")
 
     async def _write(self) -> None:
         while True:
             text = await self._queue.get()
             if text:
-                await self.send(text_data=text.decode())
+                await self.send(text_data=text)
             if self._behind and self._queue.empty():
                 behind, self._behind = self._behind, set()
                 for topic in behind:

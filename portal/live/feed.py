@@ -14,8 +14,8 @@ from portal.live.topics import Answer, Topic, Uids
 
 REMEMBERED = 400
 """Deltas whose names are remembered for those who come back."""
-CAP = 200
-"""Rows that one delta carries to a page that does not show them."""
+CAP = 60
+"""Rows of a list that one message carries to a page that does not show them."""
 
 
 class Socket(Protocol):
@@ -23,7 +23,7 @@ class Socket(Protocol):
 
     user: Any
 
-    def offer(self, topic: str, text: bytes) -> None:
+    def offer(self, topic: str, text: str) -> None:
         """Take a message, or fall behind: never blocks."""
         ...
 
@@ -34,7 +34,7 @@ class Subscription:
 
     shown: frozenset[str]
     ready: bool = False
-    held: list[tuple[int, bytes]] = field(default_factory=list)
+    held: list[tuple[int, str]] = field(default_factory=list)
 
 
 class Feed:
@@ -48,6 +48,12 @@ class Feed:
         self._first = self.seq
         self.pending: set[str] = set()
         self.everything = False
+        self.unsent: set[str] = set()
+        """Rights of those to whom the newest delta is still to be sent."""
+
+    def base(self, rights: str) -> int:
+        """The number after which a page that comes now gets every delta."""
+        return self.seq - 1 if rights in self.unsent else self.seq
 
     def note(self, topic: str, uids: Uids) -> bool:
         """Remember what a notice touches; whether that is anything."""
@@ -80,38 +86,58 @@ class Feed:
                 found.update(uids)
         return found
 
+    def asked(self, shown: frozenset[str] | None, seq: int | None) -> tuple[str, Uids, int]:
+        """How a page is answered that shows these rows and saw this number last: the kind of message, the rows that are
+        loaded for it (None: all), and how many more there are of which it is only told that they changed."""
+        missed = self.missed(seq)
+        if missed is None:
+            return "snapshot", shown, 0
+        if self.topic.is_list and len(missed) > CAP:
+            mine = frozenset(missed) & (shown or frozenset())
+            return "delta", mine, len(missed) - len(mine)
+        return "delta", frozenset(missed), 0
+
     def message(self, kind: str, seq: int, asked: Uids, answer: Answer) -> dict[str, Any]:
         """A message; whoever asked for a row that is not there learns that it is gone."""
-        gone = self.topic.gone(asked, answer.rows)
+        gone = [uid for uid in self.topic.gone(asked, answer.rows) if uid not in answer.unchanged]
         return {"topic": self.name, "type": kind, "seq": seq, "changed": list(answer.rows.values()), "gone": gone} | answer.extras
 
-    def send_delta(self, sockets: Collection[Socket], seq: int, asked: Uids, answer: Answer) -> None:
-        """One encoding for all these sockets; a delta of very many rows is cut to what each page shows."""
-        if len(answer.rows) <= CAP or self.name != "jobs":
-            text = orjson.dumps(self.message("delta", seq, asked, answer))
+    def send_delta(self, sockets: Collection[Socket], seq: int, asked: Uids, answer: Answer, *, all_lists: bool = False) -> None:
+        """One encoding for all these sockets; a list of very many rows is cut to what each page shows.
+
+        `all_lists`: anything may have changed, and the answer has what the pages show.
+        """
+        body = self.message("delta", seq, asked, answer)
+        if not self.topic.is_list or (len(answer.rows) <= CAP and not all_lists):
+            text = orjson.dumps(body).decode()
             for socket in sockets:
                 self._give(socket, seq, text)
             return
         encoded = {uid: orjson.Fragment(orjson.dumps(row)) for uid, row in answer.rows.items()}
-        body = self.message("delta", seq, asked, answer)
+        texts: dict[frozenset[str], str] = {}
         for socket in sockets:
-            shown = [encoded[uid] for uid in self.subscriptions[socket].shown if uid in encoded]
-            self._give(socket, seq, orjson.dumps(body | {"changed": shown, "more": len(encoded) - len(shown)}))
+            shown = self.subscriptions[socket].shown
+            if shown not in texts:
+                rows = [encoded[uid] for uid in shown if uid in encoded]
+                gone = [uid for uid in body["gone"] if uid in shown]
+                more = len(encoded) - len(rows) or int(all_lists)
+                texts[shown] = orjson.dumps(body | {"changed": rows, "gone": gone, "more": more}).decode()
+            self._give(socket, seq, texts[shown])
 
-    def _give(self, socket: Socket, seq: int, text: bytes) -> None:
+    def _give(self, socket: Socket, seq: int, text: str) -> None:
         subscription = self.subscriptions[socket]
         if subscription.ready:
             socket.offer(self.name, text)
         else:
             subscription.held.append((seq, text))
 
-    def answer(self, socket: Socket, kind: str, seq: int, asked: Uids, answer: Answer) -> None:
+    def answer(self, socket: Socket, seq: int, text: str) -> None:
         """The first answer to a subscription, and what came while it was loaded."""
         subscription = self.subscriptions.get(socket)
         if subscription is None:
             return
-        socket.offer(self.name, orjson.dumps(self.message(kind, seq, asked, answer)))
-        for number, text in subscription.held:
+        socket.offer(self.name, text)
+        for number, held in subscription.held:
             if number > seq:
-                socket.offer(self.name, text)
+                socket.offer(self.name, held)
         subscription.held, subscription.ready = [], True

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import orjson
 import structlog
 from channels.layers import get_channel_layer
 from django.db import close_old_connections, connection
 
 from cluster.access import policy
 from portal.live import topics
+from portal.live.answers import Uids
 from portal.live.feed import Feed, Socket, Subscription
 from portal.live.publisher import GROUP
 
@@ -27,6 +30,10 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 WORKERS = 4
+SHARED_SECONDS = 1.0
+"""For which an answer is given to others who ask the same, as long as nothing is sent in between."""
+TURNS = 3
+"""Turns of the loop in which its sockets take and send what they were given."""
 REJOIN = 60.0
 """Seconds after which the hub tells the channel layer again that it is there (a group forgets its members in time)."""
 
@@ -36,6 +43,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._feeds: dict[str, Feed] = {}
+        self._answers: dict[tuple[Any, ...], asyncio.Future[str]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._flushing: set[str] = set()
         self._listener: asyncio.Task[None] | None = None
@@ -79,11 +87,22 @@ class Hub:
         return ""
 
     async def _answer(self, feed: Feed, socket: Socket, shown: frozenset[str] | None, seq: int | None) -> None:
-        base, missed = feed.seq, feed.missed(seq)
-        kind, asked = ("snapshot", shown) if missed is None else ("delta", missed)
-        load = feed.topic.load
-        answer = await self.run(lambda: load(socket.user, asked))
-        feed.answer(socket, kind, base, asked, answer)
+        rights = policy().rights(socket.user)
+        base, (kind, asked, more) = feed.base(rights), feed.asked(shown, seq)
+        key = (feed, base, socket.user.pk if feed.topic.is_personal else rights, kind, asked, more)
+        if key not in self._answers:
+            self._answers[key] = self._spawn(self._encoded(feed, socket.user, base, kind, asked, more))
+            asyncio.get_running_loop().call_later(SHARED_SECONDS, self._answers.pop, key, None)
+        feed.answer(socket, base, await asyncio.shield(self._answers[key]))
+
+    async def _encoded(self, feed: Feed, user: Any, base: int, kind: str, asked: Uids, more: int) -> str:
+        """An answer to a subscription. It is as good for whoever subscribes until the next delta: that brings what came since."""
+
+        def load() -> str:
+            message = feed.message(kind, base, asked, feed.topic.load(user, asked))
+            return orjson.dumps(message | {"more": more} if more else message).decode()
+
+        return await self.run(load)
 
     async def refresh(self, socket: Socket, name: str) -> None:
         """A snapshot for a socket that fell behind."""
@@ -173,10 +192,11 @@ class Hub:
             self._flushing.add(feed.name)
             self._spawn(self._flush(feed))
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _flush(self, feed: Feed) -> None:
         """Send what is pending, then rest for the interval; again while there is more."""
@@ -184,28 +204,41 @@ class Hub:
             while feed.pending or feed.everything:
                 if not feed.subscriptions:
                     break
+                began = time.monotonic()
                 await self._flush_once(feed)
-                await asyncio.sleep(feed.topic.interval)
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+                # Who has much to do rests as long as that took: with very many pages, deltas become fewer and larger.
+                await asyncio.sleep(max(feed.topic.interval, time.monotonic() - began))
         finally:
             self._flushing.discard(feed.name)
 
     async def _flush_once(self, feed: Feed) -> None:
         uids = feed.take()
-        seq = feed.seq
-        for sockets in _by_rights(feed.subscriptions):
-            user = sockets[0].user
+        groups = _by_rights(feed.subscriptions)
+        feed.unsent = set(groups)
+        for rights, sockets in groups.items():
             try:
-                if uids is None:
+                if uids is None and not feed.topic.is_list:
+                    feed.unsent.discard(rights)
                     for socket in sockets:
                         await self.refresh(socket, feed.name)
-                    continue
-                answer = await self.run(lambda user=user: feed.topic.delta(user, uids))  # type: ignore[misc]
+                else:
+                    await self._send_delta(feed, rights, sockets[0].user, uids)
             except Exception:
                 log.exception("a live topic could not be loaded", topic=feed.name)
                 feed.everything = True
                 await asyncio.sleep(1.0)
-                continue
-            feed.send_delta([s for s in sockets if s in feed.subscriptions], seq, uids, answer)
+            finally:
+                feed.unsent.discard(rights)
+
+    async def _send_delta(self, feed: Feed, rights: str, user: Any, uids: Uids) -> None:
+        """Load once what changed and send it to all with these rights, also to who came meanwhile."""
+        everybody = _by_rights(feed.subscriptions).get(rights, [])
+        asked = uids if uids is not None else frozenset[str]().union(*(feed.subscriptions[s].shown for s in everybody))
+        answer = await self.run(lambda: feed.topic.delta(user, asked))
+        everybody = _by_rights(feed.subscriptions).get(rights, [])
+        feed.send_delta(everybody, feed.seq, asked, answer, all_lists=uids is None)
 
     async def stop(self) -> None:
         """End its tasks and threads (the server is going down, or a test is over)."""
@@ -224,11 +257,11 @@ class Hub:
         self._pool.shutdown(wait=False)
 
 
-def _by_rights(subscriptions: Collection[Socket]) -> list[list[Socket]]:
+def _by_rights(subscriptions: Collection[Socket]) -> dict[str, list[Socket]]:
     groups: defaultdict[str, list[Socket]] = defaultdict(list)
     for socket in subscriptions:
         groups[policy().rights(socket.user)].append(socket)
-    return list(groups.values())
+    return groups
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()

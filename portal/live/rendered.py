@@ -23,6 +23,7 @@ class RenderedList(Topic):
     """Rows that a page names; a snapshot without names is empty."""
 
     interval = 0.5
+    is_list = True
 
     def __init__(self, notice: str, model: type[Any], render: Callable[[Iterable[Any]], Rendered]) -> None:
         self._notice, self._model, self._render = notice, model, render
@@ -69,6 +70,7 @@ class BulkPage(Topic):
     """The progress of an action on many jobs, for who asked for it."""
 
     interval = 0.5
+    is_personal = True
 
     def __init__(self, pk: str) -> None:
         self._pk = pk

@@ -5,6 +5,7 @@ A topic's `load` runs in a thread, for one user, and asks the access policy; `ui
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -26,6 +27,7 @@ from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
 from portal.live import rendered
 from portal.live.answers import Answer, Row, Topic, Uids
+from portal.live.told import Told
 from portal.models import Cycle
 from queues.models import Queue
 from queues.rows import queue_row
@@ -55,6 +57,8 @@ class Plain(Topic):
 
 class JobsTopic(Plain):
     """The job list: a page names the rows that it shows, so a snapshot without names is empty."""
+
+    is_list = True
 
     def __init__(self) -> None:
         super().__init__("jobs", "jobs.view", _jobs)
@@ -94,7 +98,7 @@ class JobTopic(Topic):
     def __init__(self, uid: str) -> None:
         self.uid = uid
         self._parts: set[str] = set()
-        self._sent: dict[str, dict[str, bytes]] = {}
+        self._told: defaultdict[str, Told[bytes]] = defaultdict(Told)
 
     def touched(self, topic: str, uids: Uids) -> Uids:
         """The job's own name, and with it those of the pods that changed."""
@@ -110,7 +114,9 @@ class JobTopic(Topic):
         pods = Pod.objects.filter(job_uid=self.uid)
         self._parts |= set(pods.order_by("-resource_version").values_list("uid", flat=True)[:KNOWN_PODS])
         found = _named(pods, named) if named else pods.order_by("-resource_version")[:SNAPSHOT_PODS]
-        return self._load(user, found)
+        answer = self._load(user, found)
+        self._told[policy().rights(user)].saw(_encoded(answer))
+        return answer
 
     def _load(self, user: Any, pods: Iterable[Pod]) -> Answer:
         job = policy().visible(user, Job.objects.filter(pk=self.uid)).only(*JOB_FIELDS, "deleted_at", "manifest").first()
@@ -137,11 +143,14 @@ class JobTopic(Topic):
 
     def delta(self, user: Any, uids: Uids) -> Answer:
         """What changed: the pods that are named, and of the rest what was not sent before."""
+        told = self._told[policy().rights(user)]
+        doubted = told.begin()
         answer = self._load(user, _named(Pod.objects.filter(job_uid=self.uid), set(uids or ()) - {self.uid}))
-        sent = self._sent.setdefault(policy().rights(user), {})
-        for name in ("events", "why", "parts"):
-            rows = answer.extras.get(name, ())
-            answer.extras[name] = [row for row in rows if _is_new(sent, f"{name}/{row['uid']}", row)]
+        now_told = _encoded(answer)
+        before = told.tell(now_told, doubted)
+        for name in PARTS:
+            rows, keys = answer.extras.get(name, ()), {key for key in now_told if now_told[key] != before[key]}
+            answer.extras[name] = [row for row in rows if f"{name}/{row['uid']}" in keys]
         return answer
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
@@ -156,11 +165,44 @@ def _named(pods: QuerySet[Pod], uids: Iterable[str]) -> Iterator[Pod]:
         yield from pods.filter(pk__in=chunk)
 
 
-def _is_new(sent: dict[str, bytes], key: str, row: Row) -> bool:
-    encoded = orjson.dumps(row)
-    new = sent.get(key) != encoded
-    sent[key] = encoded
-    return new
+PARTS = ("events", "why", "parts")
+"""What a job's deltas leave out while it stays as it is."""
+
+
+def _encoded(answer: Answer) -> dict[str, bytes]:
+    return {f"{name}/{row['uid']}": orjson.dumps(row) for name in PARTS for row in answer.extras.get(name, ())}
+
+
+class TopologyTopic(Plain):
+    """Who holds which GPU. A delta names of a machine's GPUs those that changed since it was last told of them."""
+
+    def __init__(self) -> None:
+        super().__init__("topology", "nodes.view", _gpus)
+        self._told: defaultdict[str, Told[Row]] = defaultdict(Told)
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """Whole machines."""
+        answer = super().load(user, uids)
+        self._told[policy().rights(user)].saw(answer.rows)
+        return answer
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        """What changed of these machines."""
+        told = self._told[policy().rights(user)]
+        doubted = told.begin()
+        rows = self._load(user, None if uids is None else {*uids, *doubted})
+        before = told.tell(rows, doubted, uids or ())
+        changed = {name: _changed(before[name], row) for name, row in rows.items()}
+        return Answer({name: row for name, row in changed.items() if row}, unchanged=rows.keys())
+
+
+def _changed(told: Row | None, row: Row) -> Row | None:
+    """A machine with those of its GPUs that are not as they were told; None when nothing is new."""
+    if told == row:
+        return None
+    if told is None or len(told["gpus"]) != len(row["gpus"]):
+        return row
+    return row | {"gpus": [gpu for gpu, was in zip(row["gpus"], told["gpus"], strict=True) if gpu != was]}
 
 
 class OverviewTopic(Topic):
@@ -200,7 +242,7 @@ def make(name: str) -> Topic | None:
 _TOPICS: dict[str, Callable[[], Topic]] = {
     "jobs": JobsTopic,
     "queues": lambda: Plain("queues", "queues.view", _queues),
-    "topology": lambda: Plain("topology", "nodes.view", _gpus),
+    "topology": TopologyTopic,
     "scheduler": lambda: Plain("scheduler", "scheduler.view", _cycles),
     "overview": OverviewTopic,
     "flows": rendered.flows,

@@ -266,7 +266,6 @@ panel.addEventListener("click", (event) => {
 
 /* ---- live ---- */
 subscribe("topology", {
-  uids: () => [],
   onMessage(message) {
     const spines = new Set();
     let news = false;

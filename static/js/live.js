@@ -23,8 +23,8 @@ let silenceTimer = 0;
 let lostAt = null;
 let over = false;
 
-/** Listen to a topic. `uids` (a function) names the rows shown; the result stops listening, its `refresh` says that they changed. */
-export function subscribe(name, { uids = () => [], onMessage }) {
+/** Listen to a topic. `uids` (a function) names the rows shown, without it all are; the result stops listening, its `refresh` says that they changed. */
+export function subscribe(name, { uids = null, onMessage }) {
   const handler = { uids, onMessage };
   const topic = topics.get(name) ?? { handlers: new Set(), seq: null, fresh: true };
   topics.set(name, topic);
@@ -44,7 +44,8 @@ export function subscribe(name, { uids = () => [], onMessage }) {
 
 function ask(name, topic, seq = topic.seq) {
   topic.fresh = true;
-  const uids = [...new Set([...topic.handlers].flatMap((handler) => handler.uids()))];
+  const handlers = [...topic.handlers];
+  const uids = handlers.every((handler) => handler.uids) ? [...new Set(handlers.flatMap((handler) => handler.uids()))] : null;
   send({ op: "subscribe", topic: name, uids, seq });
 }
 

@@ -3,7 +3,7 @@
 //   <div data-rendered="flows">            the topic
 //     <tr data-part="…">                   a part by its name; in lists, which say data-list, that is the row's uid
 import { subscribe } from "./live.js";
-import { isNew } from "./news.js";
+import { isChanged, isNew } from "./news.js";
 import { language } from "./words.js";
 
 const page = document.querySelector("[data-rendered]");
@@ -17,6 +17,7 @@ function receive(message) {
     else if (message.type === "delta" && "list" in page.dataset) isNew(row.uid);
   }
   for (const uid of message.gone ?? []) part(uid)?.classList.add("gone");
+  if (message.more) isChanged(); // of very many changes, those not shown here are only counted
 }
 
 /** Put a text into its place; what has the focus keeps it. */

@@ -1,6 +1,7 @@
 """The live channel: who hears what, in which order, and how a page that was away catches up."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -15,7 +16,8 @@ from portal.live import consumer, feed, topics
 from portal.live.feed import Feed
 from portal.live.hub import hub
 from portal.live.publisher import GATHER
-from portal.live.topics import JobsTopic
+from portal.live.told import Told
+from portal.live.topics import JobsTopic, TopologyTopic
 from queues.projection import project as project_queues
 from tests.portal import objects as make
 
@@ -103,7 +105,7 @@ async def test_a_lost_notice_is_noticed_and_made_good(open_page, ada):
     hub()._take(notice)
     hub()._take(notice | {"number": 3})
     again = await page.hear()
-    assert (again["type"], [row["name"] for row in again["changed"]]) == ("snapshot", ["a"])
+    assert ([row["name"] for row in again["changed"]], again["more"]) == (["a"], 1)
 
 
 async def test_one_jobs_page_hears_only_what_changed_of_its_pods(open_page, ada):
@@ -173,6 +175,76 @@ async def test_queues_and_gpus_are_told_by_name(open_page, ada):
     assert grid["changed"][0]["gpus"][0]["job"] == "default/train"
 
 
+async def test_of_a_machine_those_gpus_are_told_that_changed(open_page, ada):
+    await database_sync_to_async(project_nodes)(Batch([make.node(gpus=4)]))
+    await jobs(make.job())
+    await pods(make.pod("w-0", nodeName="gpu-01", phase="Running"))  # holds 0 and 3
+    page, first = await subscribed(open_page, ada, "topology")
+    assert len(first["changed"][0]["gpus"]) == 4
+    await pods(make.pod("w-0", version=2, nodeName="gpu-01", phase="Running"))
+    await page.hear()  # nothing was told before: whole machines
+    await pods(make.pod("w-0", version=3, nodeName="gpu-01", phase="Succeeded"))
+    (row,) = (await page.hear())["changed"]
+    assert [(slot["index"], slot["state"]) for slot in row["gpus"]] == [(0, "free"), (3, "free")]
+    await database_sync_to_async(notify)("topology", ["gpu-01"])
+    unchanged = await page.hear()
+    assert (unchanged["changed"], unchanged["gone"]) == ([], [])
+    await database_sync_to_async(project_nodes)(Batch(deletes=[make.node(gpus=4, version=9)]))
+    assert (await page.hear())["gone"] == ["gpu-01"]
+
+
+async def test_what_a_page_was_told_alone_is_told_to_all_even_when_it_is_over():
+    told = Told()
+    told.tell({"a": 1, "b": 1}, told.begin())
+    told.saw({"a": 2, "b": 1})  # a page came while a was 2
+    doubted = told.begin()
+    assert doubted == {"a"}
+    assert told.tell({"a": 1, "b": 1}, doubted) == {"a": None, "b": 1}
+    assert told.begin() == frozenset()
+
+
+async def test_pages_of_equal_rights_that_come_together_are_loaded_for_once(open_page, ada, monkeypatch):
+    loads = []
+    real = JobsTopic.load
+    monkeypatch.setattr(JobsTopic, "load", lambda self, user, uids: loads.append(uids) or real(self, user, uids))
+    await jobs(make.job("a"), make.job("b"))
+    await asyncio.sleep(2 * GATHER)
+    pages = [await open_page(ada) for _ in range(5)]
+    for page in pages:
+        await page.connect()
+        await page.ask(topic="jobs", uids=["uid-a"])
+    heard = [await page.hear() for page in pages]
+    assert [[row["name"] for row in message["changed"]] for message in heard] == [["a"]] * 5
+    assert loads == [{"uid-a"}]
+
+
+async def test_a_page_that_comes_while_a_delta_is_loaded_gets_it_too(open_page, ada, monkeypatch):
+    """Its snapshot may be of before what the delta saw, and the next delta would leave that out."""
+    gate, real = threading.Event(), TopologyTopic.delta
+    monkeypatch.setattr(TopologyTopic, "delta", lambda self, user, uids: gate.wait(5) and real(self, user, uids))
+    await database_sync_to_async(project_nodes)(Batch([make.node(gpus=4)]))
+    page, first = await subscribed(open_page, ada, "topology")
+    await database_sync_to_async(notify)("topology", ["gpu-01"])
+    while hub()._feeds["topology"].seq == first["seq"]:
+        await asyncio.sleep(0.01)
+    late, snapshot = await subscribed(open_page, ada, "topology")
+    assert snapshot["seq"] == first["seq"]
+    gate.set()
+    assert [(await one.hear())["seq"] for one in (page, late)] == [first["seq"] + 1] * 2
+
+
+async def test_who_missed_very_much_gets_what_it_shows_and_the_number_of_the_rest(open_page, ada, monkeypatch):
+    monkeypatch.setattr(feed, "CAP", 5)
+    await jobs(*(make.job(str(i)) for i in range(20)))
+    page, first = await subscribed(open_page, ada, "jobs", uids=["uid-3"])
+    _other = await subscribed(open_page, ada, "jobs", uids=[])
+    await page.disconnect()
+    await jobs(*(make.job(str(i), version=2, phase="Running") for i in range(20)))
+    await _other[0].hear()
+    _, caught_up = await subscribed(open_page, ada, "jobs", uids=["uid-3"], seq=first["seq"])
+    assert ([row["name"] for row in caught_up["changed"]], caught_up["more"]) == (["3"], 19)
+
+
 @pytest.mark.parametrize("name", ["uid-train", "9" * 30, "-1", "٣"])
 async def test_cycles_that_there_cannot_be_are_gone(open_page, ada, name):
     _, first = await subscribed(open_page, ada, "scheduler", uids=[name], seq=None)
@@ -232,7 +304,7 @@ async def test_a_slow_browser_is_dropped_to_snapshots(open_page, ada, monkeypatc
     page, first = await subscribed(open_page, ada, "jobs", uids=["uid-a"])
     (socket,) = hub()._feeds["jobs"].subscriptions
     for _ in range(consumer.QUEUE * 2):
-        socket.offer("jobs", b'{"seq": 0}')
+        socket.offer("jobs", '{"seq": 0}')
     heard = await page.hear()
     while heard["seq"] == 0:
         heard = await page.hear()
@@ -267,8 +339,8 @@ async def test_messages_that_overtake_the_first_answer_wait_for_it():
     asked = topic.take()
     topic.send_delta([socket], topic.seq, asked, Answer())
     assert socket.heard == []
-    topic.answer(socket, "snapshot", base, None, Answer())
-    assert [b'"snapshot"' in text for text in socket.heard] == [True, False]
+    topic.answer(socket, base, "first")
+    assert [text == "first" for text in socket.heard] == [True, False]
 
 
 async def test_a_job_of_very_many_pods_sends_the_newest_changes_and_then_only_what_changes(open_page, ada, monkeypatch):

@@ -201,7 +201,7 @@ def gpus(session: Session, by: str, live: bool, form: str) -> None:
     def changes() -> Iterator[None]:
         for message in session.client.listen({"topology": None}, on_trouble=warn):
             for row in cast(list[GpuRow], (message or {}).get("changed") or []):
-                rows[row["node"]] = row
+                rows[row["node"]] = _merged(rows.get(row["node"]), row)
             for node in (message or {}).get("gone") or ():
                 rows.pop(node, None)
             yield None
@@ -212,6 +212,12 @@ def gpus(session: Session, by: str, live: bool, form: str) -> None:
         data([rows[node] for node in sorted(rows)], form)
         return
     _show(lambda: _map([rows[node] for node in sorted(rows)], by), told if live else None)
+
+
+def _merged(known: GpuRow | None, row: GpuRow) -> GpuRow:
+    """A machine after a change: of its GPUs, the row may name those alone that changed."""
+    cells = {cell["index"]: cell for cell in (*(known["gpus"] if known else ()), *row["gpus"])}
+    return cast(GpuRow, {**row, "gpus": [cells[index] for index in sorted(cells)]})
 
 
 def _map(rows: list[GpuRow], by: str) -> RenderableType:
