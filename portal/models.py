@@ -8,19 +8,30 @@ from django.db import models
 
 from portal.simulations.models import Simulation, SimulationKind, StartEstimate, State
 
-__all__ = ["Cycle", "Eviction", "SchedulerConfiguration", "Simulation", "SimulationKind", "StartEstimate", "State"]
+__all__ = [
+    "ConfigurationVersion", "Cycle", "Eviction", "SchedulerConfiguration", "Simulation", "SimulationKind", "StartEstimate", "State",
+]  # fmt: skip
 
 
 class Cycle(models.Model):
-    """One scheduling cycle that decided something, or the last idle one. `actions` maps an action to its milliseconds."""
+    """One scheduling cycle that decided something, or the last idle one. `actions` maps an action to its milliseconds.
 
-    number = models.BigIntegerField()
+    `hooks` maps an action to the milliseconds of each plugin in it (`open` and `close` are the session's own), `opening` those
+    until the session stood; `waited` is for how many milliseconds the first news that it took in had waited. `decisions` has
+    what became of jobs (`portal.cockpit.decided`).
+    """
+
+    number = models.BigIntegerField(db_index=True)
     at = models.DateTimeField(db_index=True)
     milliseconds = models.FloatField()
     actions = models.JSONField(default=dict)
     considered = models.PositiveIntegerField(default=0, help_text="jobs")
     bound = models.PositiveIntegerField(default=0, help_text="pods")
     evicted = models.PositiveIntegerField(default=0, help_text="pods")
+    hooks = models.JSONField(default=dict)
+    opening = models.FloatField(null=True)
+    waited = models.FloatField(null=True)
+    decisions = models.JSONField(default=dict)
 
     class Meta:
         ordering: ClassVar = ["-at"]
@@ -61,6 +72,27 @@ class Eviction(models.Model):
         return f"{self.victim} evicted by {self.action}"
 
 
+class Placement(models.Model):
+    """Pods of one job (PodGroup, as `namespace/name`) that one cycle gave nodes, and what they took, in smallest units.
+
+    `job_uid` is the job's own, empty for bare pods.
+    """
+
+    at = models.DateTimeField(db_index=True)
+    cycle = models.BigIntegerField()
+    queue = models.CharField(max_length=253)
+    job = models.CharField(max_length=512)
+    job_uid = models.CharField(max_length=64, blank=True)
+    pods = models.PositiveIntegerField()
+    taken = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.pods} pods of {self.job}"
+
+
 class SchedulerConfiguration(models.Model):
     """The configuration in force, as the scheduler told it last: one row. `faults`: `{line, message}` of `broken`, not used."""
 
@@ -72,6 +104,22 @@ class SchedulerConfiguration(models.Model):
 
     def __str__(self) -> str:
         return self.source or "built in"
+
+
+class ConfigurationVersion(models.Model):
+    """A configuration that was in force: its number is its place in the history. `who` is empty when a file changed by itself."""
+
+    at = models.DateTimeField()
+    who = models.CharField(max_length=150, blank=True)
+    source = models.CharField(max_length=1024, blank=True)
+    text = models.TextField()
+    note = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"version {self.pk}"
 
 
 class Notice(models.Model):

@@ -21,7 +21,8 @@ from jobs import holds
 from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
-from portal.models import Cycle, Eviction, SchedulerConfiguration
+from portal.cockpit.decided import decided
+from portal.models import ConfigurationVersion, Cycle, Eviction, SchedulerConfiguration
 from queues.projection import set_shares
 from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
@@ -50,6 +51,8 @@ class Sink:
         self._records: list[CycleRecord] = []
         self._verdicts: dict[str, Verdict | None] = {}
         self._shares: dict[str, QueueShare] = {}
+        self._steps: list[CycleRecord] = []
+        self._columns: dict[str, dict[str, Any]] = {}
         self._written: dict[str, dict[str, Any]] = {}
         self._patience = Patience(PAUSE)
         self._sampler = Sampler()
@@ -64,7 +67,7 @@ class Sink:
         with self._lock:
             self._verdicts |= record.verdicts
             if record.queues:
-                self._shares = record.queues
+                self._steps.append(record)
             if did_something(record) or not self._records:
                 self._records.append(record)
         self._wake.set()
@@ -102,20 +105,21 @@ class Sink:
         with self._lock:
             records, self._records = self._records, []
             verdicts, self._verdicts = self._verdicts, {}
-            shares = self._shares
+            steps, self._steps = self._steps, []
             conf, self._conf = self._conf, None
+        columns = self._count(steps)
         try:
             if conf is not None:
                 _write_configuration(conf)
             late = self._write_verdicts(verdicts)
-            columns = {name: _columns(share) for name, share in shares.items()}
             if columns != self._written:
                 set_shares(columns)
                 self._written = columns
-            if records:
-                self._sampler.offer(columns, _at(records[-1]))
+            if steps:
+                self._sampler.offer(columns, _at(steps[-1]), **_circumstances(steps[-1]))
             with transaction.atomic():
                 self._write_evictions(records)
+                self._write_placements(records)
                 self._write_cycles(records)
         except DatabaseError:
             with self._lock:
@@ -125,6 +129,15 @@ class Sink:
             raise
         with self._lock:
             self._verdicts = late | self._verdicts
+
+    def _count(self, steps: list[CycleRecord]) -> dict[str, dict[str, Any]]:
+        """Add every step to the running sums; the latest shares as columns."""
+        for record in steps:
+            if record.queues != self._shares:
+                self._shares = record.queues
+                self._columns = {name: _columns(share) for name, share in record.queues.items()}
+            self._sampler.step(self._columns, _at(record), **_circumstances(record))
+        return self._columns
 
     def _write_verdicts(self, verdicts: dict[str, Verdict | None]) -> dict[str, Verdict | None]:
         """Verdicts onto jobs where they changed; those of gangs that the mirror has not shown yet, to be tried again."""
@@ -164,6 +177,17 @@ class Sink:
         Eviction.objects.bulk_create(rows, batch_size=500)
         notify("jobs", {uid for row in rows for uid in (row.victim_job_uid, row.preemptor_uid)} - {""})
         self._prune(Eviction, len(rows), KEEP_EVICTIONS)
+
+    def _write_placements(self, records: list[CycleRecord]) -> None:
+        """Who was given nodes, cycle by cycle."""
+        rows = placements.of(records, _owners)
+        if not rows:
+            return
+        self._nameless |= {row.job: TRIES for row in rows if row.job_uid is None}
+        for row in rows:
+            row.job_uid = row.job_uid or ""
+        Placement.objects.bulk_create(rows, batch_size=500)
+        self._prune(Placement, len(rows), KEEP_PLACEMENTS)
 
     def _name_parties(self) -> None:
         """Give rows of the ledger their jobs, once the mirror has shown the gangs that were new when they were written."""
@@ -206,6 +230,9 @@ def _write_configuration(state: ConfState) -> None:
         "faults": [asdict(fault) for fault in state.faults],
     }
     SchedulerConfiguration.objects.update_or_create(pk=1, defaults=values)
+    newest = ConfigurationVersion.objects.first()
+    if newest is None or newest.text != state.text:
+        ConfigurationVersion.objects.create(at=values["since"], source=state.source, text=state.text)
 
 
 def did_something(record: CycleRecord) -> bool:
@@ -247,7 +274,18 @@ def _cycle(record: CycleRecord) -> Cycle:
         considered=record.considered,
         bound=record.bound,
         evicted=record.evicted,
+        hooks=_hooks(record),
+        opening=record.opening,
+        waited=None if record.waited is None else record.waited * 1000,
+        decisions=decided(record),
     )
+
+
+def _hooks(record: CycleRecord) -> dict[str, dict[str, float]]:
+    """Milliseconds by action and plugin, with the opening and closing of plugins."""
+    opened = {name: spent for name, (spent, _) in record.plugins.items()}
+    closed = {name: spent for name, (_, spent) in record.plugins.items()}
+    return {"open": opened, **record.hooks, "close": closed}
 
 
 def _at(record: CycleRecord) -> datetime:
