@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,10 +21,26 @@ from scheduler.model.build import section, whole
 from scheduler.model.nodes import NodeTable
 from scheduler.model.resources import Ints, Mask, Rows
 
-__all__ = ["TOP", "Domain", "HyperNodes", "NetworkTree", "Spec", "read"]
+__all__ = ["TOP", "Domain", "HyperNodes", "Member", "NamedRows", "NetworkTree", "Spec", "read"]
 
 TOP = "<cluster-top-hypernode>"
 """The name of the virtual domain of all nodes; no HyperNode object can be called so."""
+
+
+class NamedRows(Protocol):
+    """Nodes as far as a tree must know them: as `NodeTable` has them."""
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def live(self) -> Mask: ...
+
+    @property
+    def index(self) -> Mapping[str, int]: ...
+
+    @property
+    def labels(self) -> Sequence[Mapping[str, str]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +135,7 @@ class HyperNodes:
     of its domain of the lowest tier, −1 where it has none.
     """
 
-    def __init__(self, specs: Iterable[Spec], nodes: NodeTable) -> None:
+    def __init__(self, specs: Iterable[Spec], nodes: NamedRows) -> None:
         self.aside: dict[str, str] = {}
         known = {spec.name: spec for spec in sorted(specs, key=lambda spec: (spec.tier, spec.name))}
         sound = self._sound(known)
@@ -204,7 +220,7 @@ class HyperNodes:
                 domain.parent = self.top
                 self.top.children.append(domain)
 
-    def _place(self, sound: Mapping[str, Spec], nodes: NodeTable) -> None:
+    def _place(self, sound: Mapping[str, Spec], nodes: NamedRows) -> None:
         """Which nodes each domain has; children come before their parents, since their tiers are lower."""
         for domain in self.domains:
             if domain is self.top:
@@ -216,7 +232,7 @@ class HyperNodes:
             domain.rows = np.flatnonzero(domain.mask)
 
 
-def _nodes_of(spec: Spec, nodes: NodeTable) -> Mask:
+def _nodes_of(spec: Spec, nodes: NamedRows) -> Mask:
     found: Mask = np.zeros(nodes.rows, np.bool_)
     for member in spec.members:
         if member.node:

@@ -9,8 +9,8 @@ import pytest
 
 from cluster.topology import format_topology, from_pairs, parse_topology
 from scheduler.conf import ConfError, load
-from scheduler.plugins.gputopology import judge
 from scheduler.topology.gpu import LinkMatrix, best_set, indices, mask
+from scheduler.topology.worth import judge
 from tests.scheduler.topology.world import domain
 from tests.scheduler.world import World, gang, node, pod
 
