@@ -24,16 +24,21 @@ _MOST = 4096
 
 @dataclass(frozen=True, slots=True)
 class GpuFacts:
-    """`memory` in MiB of one GPU, 0 where it is not known; `unhealthy` are indices."""
+    """`memory` in MiB of one GPU, 0 where it is not known; `unhealthy` are indices.
+
+    `cards` are the cards that a node registers to be shared, as (UUID, MiB) by index; none where its GPUs are given whole.
+    """
 
     count: int = 0
     model: str = ""
     memory: int = 0
     unhealthy: tuple[int, ...] = ()
+    cards: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Card:
+    uuid: str
     memory: int
     model: str
     healthy: bool
@@ -51,14 +56,17 @@ def gpu_facts(node: Obj, allocatable: Mapping[str, int]) -> GpuFacts:
     memory = _whole(labels.get(objects.GPU_MEMORY_LABEL)) or _amd_memory(labels) or _even_share(allocatable)
     ill = {index for index in _indices(notes.get(objects.GPU_UNHEALTHY)) if index < count}
     ill |= {index for index, card in enumerate(cards) if not card.healthy}
-    return GpuFacts(count, model, memory or (cards[0].memory if cards else 0), tuple(sorted(ill)))
+    named = tuple((card.uuid, card.memory) for card in cards)
+    return GpuFacts(count, model, memory or (cards[0].memory if cards else 0), tuple(sorted(ill)), named)
 
 
 def _cards(text: str | None) -> tuple[_Card, ...]:
     """`uuid,count,memory,type,health,mode:` for each card; an entry that is none counts for nothing."""
     fields = [entry.split(",") for entry in (text or "").split(":") if entry]
     return tuple(
-        _Card(_whole(each[2]), each[3], each[4].lower() in ("true", "t", "1")) for each in fields[:_MOST] if len(each) >= 6
+        _Card(each[0], _whole(each[2]), each[3], each[4].lower() in ("true", "t", "1"))
+        for each in fields[:_MOST]
+        if len(each) >= 6
     )
 
 

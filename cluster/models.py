@@ -46,6 +46,7 @@ class Node(Projected):
     """A machine. Amounts are as in the cluster's own arithmetic: milli-CPU, bytes, milli-units of other resources."""
 
     ready = models.BooleanField(default=False)
+    heard = models.BooleanField(default=True, help_text="whether its kubelet is heard: of a silent one nothing is known")
     cordoned = models.BooleanField(default=False)
     labels = models.JSONField(default=dict)
     taints = models.JSONField(default=list)
@@ -54,6 +55,8 @@ class Node(Projected):
     gpu_model = models.CharField(max_length=80, blank=True, db_index=True)
     gpu_memory_mib = models.PositiveIntegerField(default=0)
     gpu_unhealthy = models.JSONField(default=list, help_text="indices")
+    gpu_cards = models.JSONField(default=list, help_text="cards that pods share: [UUID, MiB] by index")
+    gpu_usage = models.JSONField(default=dict, help_text="measured: at (epoch), load (percent) and memory (MiB) by index")
     gpu_links = models.JSONField(default=list, help_text="link names, [gpu][gpu], as nvidia-smi topo -m prints them")
     rack = models.CharField(max_length=120, blank=True)
     spine = models.CharField(max_length=120, blank=True)

@@ -43,6 +43,8 @@ SPINE_LABEL = "topology.basalt.dev/spine"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 NODE_USAGE = "basalt.dev/usage"
 """Annotation of nodes: what they are measured to use, and when (JSON)."""
+GPU_USAGE = "basalt.dev/gpu-usage"
+"""The same of their GPUs, by index: `{"time": …, "load": [percent or null, …], "memory": [MiB or null, …]}`."""
 CLAIM_PROTECTION = "resource.kubernetes.io/delete-protection"
 """Finalizer of resource claims that hold devices."""
 SIM_DURATION = "sim.basalt.dev/duration"
@@ -157,8 +159,8 @@ def with_condition(conditions: Iterable[Obj] | None, new: Obj) -> list[Obj]:
 
 __all__ = [
     "CLAIM_PROTECTION", "GPU_COUNT_LABEL", "GPU_INDICES", "GPU_MEMORY_LABEL", "GPU_PRODUCT_LABEL", "GPU_SHARE_INDEX",
-    "GPU_TOPOLOGY", "GPU_UNHEALTHY", "HOSTNAME_LABEL", "NODE_USAGE", "QUEUE_GATE", "RACK_LABEL", "SIM_DURATION", "SIM_EXIT_CODE",
-    "SIM_START_DELAY", "SPINE_LABEL",
+    "GPU_TOPOLOGY", "GPU_UNHEALTHY", "GPU_USAGE", "HOSTNAME_LABEL", "NODE_USAGE", "QUEUE_GATE", "RACK_LABEL",
+    "SIM_DURATION", "SIM_EXIT_CODE", "SIM_START_DELAY", "SPINE_LABEL",
     "FieldSelector", "Selector", "annotations", "clone", "condition", "container_requests", "field_value",
     "format_duration", "format_units", "gpu_count", "is_counted", "is_deleting", "is_gpu", "is_label_key",
     "is_label_value", "key", "labels", "matches_expressions", "matches_node", "matches_selector", "matches_term",

@@ -20,7 +20,7 @@ import structlog
 from django.db import connection, transaction
 from django.dispatch import Signal
 
-from cluster import objects
+from cluster import gpu_usage, objects
 from cluster.gpu_facts import gpu_facts
 from cluster.kinds import EVENT, HYPER_NODE, NODE
 from cluster.models import Event, HyperNode, Node, Projected
@@ -161,6 +161,7 @@ def node(obj: Obj, deleted: bool = False) -> Node:
     return Node(
         **common(obj, deleted),
         ready=ready.get("status") == "True",
+        heard=ready.get("status") in ("True", "False"),
         cordoned=bool(spec.get("unschedulable")),
         labels=dict(labels),
         taints=spec.get("taints") or [],
@@ -169,6 +170,8 @@ def node(obj: Obj, deleted: bool = False) -> Node:
         gpu_model=gpus.model[:80],
         gpu_memory_mib=gpus.memory,
         gpu_unhealthy=list(gpus.unhealthy),
+        gpu_cards=[list(card) for card in gpus.cards],
+        gpu_usage=gpu_usage.as_row(gpu_usage.read(notes.get(objects.GPU_USAGE))) if gpus.count else {},
         gpu_links=_links(notes.get(objects.GPU_TOPOLOGY)),
         rack=labels.get(objects.RACK_LABEL, ""),
         spine=labels.get(objects.SPINE_LABEL, ""),
@@ -224,7 +227,10 @@ def project_nodes(batch: Batch) -> None:
         notify("topology", (change.after.name for change in changes if differs(change, NODE_SHOWS)))
 
 
-NODE_SHOWS = ("ready", "cordoned", "gpu_count", "gpu_unhealthy", "gpu_model", "rack", "allocatable", "deleted_at")
+NODE_SHOWS = (
+    "ready", "heard", "cordoned", "gpu_count", "gpu_unhealthy", "gpu_model", "gpu_cards", "gpu_usage", "rack", "spine",
+    "allocatable", "deleted_at",
+)  # fmt: skip
 
 
 def differs(change: Change[P], columns: Sequence[str]) -> bool:

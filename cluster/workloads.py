@@ -12,8 +12,21 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a card that a pod holds: the card by its UUID or its index, MiB, percent of its cores, the MIG instance."""
+
+    card: str
+    memory: int
+    cores: int = 0
+    instance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Holder:
-    """One pod's hold on GPUs of a node. `job_uid`, `job` and `owner` are empty where the viewer may not know them."""
+    """One pod's hold on GPUs of a node: `gpus` whole, `shares` in part, or `reserved`: how many it will get when others end.
+
+    Who it is (job, queue, owner, task, since when) is empty where the viewer may not know.
+    """
 
     node: str
     gpus: tuple[int, ...]
@@ -22,6 +35,11 @@ class Holder:
     queue: str
     owner: str
     releasing: bool
+    task: str = ""
+    index: int = 0
+    since: datetime | None = None
+    shares: tuple[Share, ...] = ()
+    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,8 @@ class Pod(Projected):
     phase = models.CharField(max_length=16, choices=PodPhase, default=PodPhase.PENDING)
     node = models.CharField(max_length=253, blank=True, db_index=True)
     gpus = models.JSONField(default=list, help_text="indices of the node's GPUs that it holds")
+    cards = models.JSONField(default=list, help_text="its parts of cards: [UUID or index, MiB, percent of cores]")
+    nominated = models.CharField(max_length=253, blank=True, help_text="node where it is to have what others give up")
     requests = models.JSONField(default=dict, help_text="in smallest units")
     scheduled_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

@@ -7,7 +7,7 @@ phase, counts of pods, the model of GPUs) are renewed in the transaction that mo
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from math import ceil
 from typing import Any
 
@@ -25,6 +25,7 @@ from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.disclosure import as_read
 from jobs.models import Job, JobLabel, Pod, PodGroup, Task
 from queues.projection import count_groups
+from scheduler.model.devices import uses_of
 
 OTHERS = ("group_phase", "verdict", "verdict_stage", "gpu_model", "trouble", "defaulted")
 """Columns of a job's row that do not come from the Job object alone."""
@@ -137,6 +138,8 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
         phase=_pod_phase(obj),
         node=spec.get("nodeName") or "",
         gpus=indices(notes.get(objects.GPU_INDICES) or notes.get(objects.GPU_SHARE_INDEX)),
+        cards=_cards(obj),
+        nominated="" if spec.get("nodeName") else status.get("nominatedNodeName") or "",
         requests=objects.pod_requests(spec),
         scheduled_at=instant(scheduled.get("lastTransitionTime")) if placed else None,
         started_at=instant(ended.get("startedAt") or running.get("startedAt") or status.get("startTime")),
@@ -150,6 +153,14 @@ def pod(obj: Obj, deleted: bool = False) -> Pod:
         ready=state.ready,
         word=state.word[:80],
     )
+
+
+def _cards(obj: Obj) -> list[list[Any]]:
+    """Parts of cards that a pod was given; whole cards are in `gpus`. Amounts that are no numbers are of no pod that runs."""
+    try:
+        return [[use.card, use.memory, use.cores] for use in uses_of(obj) if use.memory or use.cores]
+    except ValueError:
+        return []
 
 
 def _when(status: str, condition: Obj | None) -> Obj:
@@ -255,7 +266,19 @@ def project_pods(batch: Batch) -> None:
         notify("jobs", _name_models(job_uids) | troubles.renew(job_uids))
         for job_uid in job_uids:
             notify(f"job:{job_uid}", (change.after.uid for change in changes if change.after.job_uid == job_uid))
-        notify("topology", (change.after.node for change in changes if change.after.node and change.after.gpus))
+        notify("topology", _touched(changes))
+
+
+def _touched(changes: Collection[Change[Pod]]) -> Iterator[str]:
+    """Nodes on which pods with GPUs, or with parts of some, came, went, or are to come."""
+    for change in changes:
+        pod = change.after
+        if pod.node and (pod.gpus or pod.cards):
+            yield pod.node
+        if pod.nominated:
+            yield pod.nominated
+        if change.before is not None and change.before.nominated not in ("", pod.nominated):
+            yield change.before.nominated
 
 
 def _count_pods(job_uids: Collection[str]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-import orjson
 from django.db.models import QuerySet
 from django.utils import translation
 
+from cluster.exports import Rows
 from jobs.choices import job_mark
 from jobs.models import Job
 from jobs.pages.columns import Column
@@ -18,18 +17,7 @@ from jobs.rows import JOB_FIELDS, iso
 from jobs.summary import line
 
 _TIMES = frozenset({"created_at", "started_at", "finished_at", "phase_since"})
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 CHUNK = 500
-
-Rows = tuple[Sequence[str], AsyncIterator[Sequence[Any]]]
-"""The names of the fields, and the values of each row."""
-
-
-class _Echo:
-    """A file that hands back what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
 
 
 def of_jobs(jobs: QuerySet[Job], table: Iterable[Column], language: str) -> Rows:
@@ -61,34 +49,3 @@ def of_groups(groups: Iterable[Group], dimension: str) -> Rows:
             yield [group.value, group.jobs, group.up, group.pods, group.gpus, group.held]
 
     return [dimension, "jobs", "pods_up", "pods", "gpus", "gpus_held"], values()
-
-
-async def as_csv(rows: Rows) -> AsyncIterator[str]:
-    """Lines of CSV, the header first, with a mark that tells spreadsheets that it is UTF-8."""
-    fields, found = rows
-    writer = csv.writer(_Echo())
-    yield "\ufeff" + str(writer.writerow(fields))
-    async for values in found:
-        yield str(writer.writerow([_safe(_cell(value)) for value in values]))
-
-
-async def as_json(rows: Rows) -> AsyncIterator[bytes]:
-    """An array with an object a row, a line each."""
-    fields, found = rows
-    between = b"[\n"
-    async for values in found:
-        yield between + orjson.dumps(dict(zip(fields, values, strict=True)))
-        between = b",\n"
-    yield b"\n]\n" if between == b",\n" else b"[]\n"
-
-
-def _cell(value: Any) -> Any:
-    """A value as one cell: labels as their selector would be written."""
-    if isinstance(value, dict):
-        return ",".join(f"{key}={text}" for key, text in sorted(value.items()))
-    return "" if value is None else value
-
-
-def _safe(value: Any) -> Any:
-    """A spreadsheet must not run a name as a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -15,7 +15,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from cluster import runtime
+from cluster import exports, runtime
 from cluster.access import policy
 from cluster.display import short_model
 from jobs import reasons, summary
@@ -128,11 +128,7 @@ def job_export(request: HttpRequest, form: str) -> StreamingHttpResponse:
             list(columns.COLUMNS.values()) if request.GET.get("columns") == "all" else columns.chosen(request.user, asked.columns)
         )
         rows = export.of_jobs(asked.apply(jobs), table, language)
-    return StreamingHttpResponse(
-        export.as_csv(rows) if form == "csv" else export.as_json(rows),
-        content_type="text/csv; charset=utf-8" if form == "csv" else "application/json",
-        headers={"Content-Disposition": f'attachment; filename="jobs.{form}"', "X-Accel-Buffering": "no"},
-    )
+    return exports.answer(rows, "jobs", form)
 
 
 @require_POST

@@ -4,45 +4,76 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
+from math import ceil
 from typing import Any
 
 from django.db.models import QuerySet
 
 from cluster.access import policy
-from cluster.workloads import Holder, PodOnNode, Usage
+from cluster.objects import gpu_count
+from cluster.workloads import Holder, PodOnNode, Share, Usage
 from jobs.choices import PodPhase
 from jobs.models import Job, Pod
 
 OCCUPYING = (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.TERMINATING, PodPhase.UNKNOWN)
+
+_HELD = (
+    "node", "nominated", "gpus", "cards", "job_uid", "queue", "phase", "task", "index", "started_at", "scheduled_at", "requests",
+)  # fmt: skip
 
 
 class PodRows:
     """Reads the projected pods."""
 
     def holders(self, user: Any, nodes: Collection[str] | None = None) -> list[Holder]:
-        pods = _occupying(nodes).exclude(gpus=[])
-        known = _jobs(user, pods)
-        found = []
-        for node, gpus, uid, queue, phase in pods.values_list("node", "gpus", "job_uid", "queue", "phase"):
-            namespace, name, owner = known.get(uid, ("", "", ""))
-            job = f"{namespace}/{name}" if name else ""
-            found.append(Holder(node, tuple(gpus), uid if job else "", job, queue, owner, phase == PodPhase.TERMINATING))
-        return found
+        """Whoever holds GPUs whole or in part, then whoever is to have some that others give up."""
+        placed = _occupying(nodes).exclude(gpus=[], cards=[])
+        awaited = Pod.objects.filter(deleted_at=None, node="", phase=PodPhase.PENDING).exclude(nominated="")
+        if nodes is not None:
+            awaited = awaited.filter(nominated__in=nodes)
+        pods = [*placed.values_list(*_HELD), *awaited.values_list(*_HELD)]
+        known = _jobs(user, placed) | (_jobs(user, awaited) if any(not pod[0] for pod in pods) else {})
+        return [_holder(pod, known) for pod in pods]
 
     def usage(self, nodes: Collection[str] | None = None) -> dict[str, Usage]:
         sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
         pods: Counter[str] = Counter()
-        gpus: Counter[str] = Counter()
-        for node, requests, held in _occupying(nodes).values_list("node", "requests", "gpus"):
+        held: defaultdict[str, set[Any]] = defaultdict(set)
+        for node, requests, gpus, cards in _occupying(nodes).values_list("node", "requests", "gpus", "cards"):
             sums[node].update(requests)
             pods[node] += 1
-            gpus[node] += len(held)
-        return {node: Usage(pods[node], gpus[node], dict(sums[node])) for node in pods}
+            held[node].update(gpus or (card.partition("[")[0] for card, _memory, _cores in cards))
+        return {node: Usage(pods[node], len(held[node]), dict(sums[node])) for node in pods}
 
     def pods(self, user: Any, node: str) -> list[PodOnNode]:
         pods = _occupying([node])
         known = _jobs(user, pods)
         return [_row(pod, known) for pod in pods.order_by("namespace", "name")]
+
+
+def _holder(pod: tuple[Any, ...], known: dict[str, tuple[str, str, str]]) -> Holder:
+    """One pod of `_HELD`. Of a job that the reader may not see it says only what is held."""
+    node, nominated, gpus, cards, uid, queue, phase, task, index, started, scheduled, requests = pod
+    parts = tuple(_share(*card) for card in cards)
+    mine = {
+        "node": node or nominated,
+        "gpus": () if parts else tuple(gpus),
+        "shares": parts,
+        "releasing": phase == PodPhase.TERMINATING,
+        "reserved": 0 if node else ceil(gpu_count(requests)),
+    }
+    if uid and uid not in known:
+        return Holder(job_uid="", job="", queue="", owner="", **mine)
+    namespace, name, owner = known.get(uid, ("", "", ""))
+    return Holder(
+        job_uid=uid, job=f"{namespace}/{name}" if name else "", queue=queue, owner=owner, task=task, index=index,
+        since=started or scheduled, **mine,
+    )  # fmt: skip
+
+
+def _share(card: str, memory: int, cores: int) -> Share:
+    uuid, _, instance = card.partition("[")
+    return Share(uuid, memory, cores, instance.removesuffix("]"))
 
 
 def _row(pod: Pod, known: dict[str, tuple[str, str, str]]) -> PodOnNode:

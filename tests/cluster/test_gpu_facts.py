@@ -39,7 +39,10 @@ def facts(made: dict[str, Any]) -> GpuFacts:
             GpuFacts(1, "MI100", 32768),
         ),
         (node({"volcano.sh/gpu-number": "2", "volcano.sh/gpu-memory": "32000"}), GpuFacts(2, "", 16000)),
-        (node({"volcano.sh/vgpu-number": "20"}, **{REGISTER: CARDS}), GpuFacts(2, "NVIDIA-RTX 4090", 24576, (1,))),
+        (
+            node({"volcano.sh/vgpu-number": "20"}, **{REGISTER: CARDS}),
+            GpuFacts(2, "NVIDIA-RTX 4090", 24576, (1,), (("GPU-a", 24576), ("GPU-b", 24576))),
+        ),
         (node({"nvidia.com/gpu": "4"}, **{"volcano.sh/gpu-unhealthy-ids": "3, 1"}), GpuFacts(4, "", 0, (1, 3))),
     ],
     ids=["none", "nvidia", "unlabelled", "amd", "amd-beta", "gpushare", "vgpu", "ill"],
