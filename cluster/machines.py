@@ -1,15 +1,28 @@
-"""What administrators do to nodes: cordon them, and take simulated ones down. The next page shows it at once."""
+"""What administrators do to nodes: cordon them, and take simulated ones down. The next page shows it at once.
+
+Each deed is told by an event about the node, which names who did it: that is the node's history.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
-from cluster import runtime
-from cluster.errors import Conflict, NotFound
-from cluster.kinds import NODE
+import structlog
+
+from cluster import objects, runtime
+from cluster.errors import ApiError, Conflict, NotFound
+from cluster.events import event_about
+from cluster.kinds import EVENT, NODE
 from cluster.port import Cluster, Obj
-from cluster.projection import Batch, project_nodes
+from cluster.projection import Batch, project_events, project_nodes
+
+log = structlog.get_logger(__name__)
+
+SOURCE = "basalt-portal"
+"""Who tells events about deeds."""
+BY = "by "
+"""Before the name of who did it, in an event's message."""
 
 
 class Simulation(Protocol):
@@ -38,8 +51,8 @@ def simulated() -> bool:
     return _simulation is not None
 
 
-def act(name: str, action: str) -> Obj:
-    """Do one of ACTIONS to a node; the node as it is afterwards.
+def act(name: str, action: str, user: str = "") -> Obj:
+    """Do one of ACTIONS to a node, in the name of a user; the node as it is afterwards.
 
     Raises NotFound (also for an action that does not exist), Conflict where the machines are real and the action is for
     simulated ones, Unavailable.
@@ -51,7 +64,18 @@ def act(name: str, action: str) -> Obj:
     ACTIONS[action](cluster, name)
     node = cluster.get(NODE, name)
     project_nodes(Batch(upserts=[node]))
+    _tell(cluster, node, REASONS_OF[action], user)
     return node
+
+
+def _tell(cluster: Cluster, node: Obj, reason: str, user: str) -> None:
+    """Write down what was done. It is done whether or not that can be written."""
+    stamp = objects.stamp(runtime.now().timestamp())
+    event = event_about(node, "Normal", reason, f"{BY}{user}" if user else "", stamp=stamp, component=SOURCE)
+    try:
+        project_events(Batch(upserts=[cluster.create(EVENT, event, field_manager="basalt")]))
+    except ApiError as error:
+        log.warning("what was done to a node could not be written down", node=objects.name(node), error=error.message)
 
 
 def _cordon(cluster: Cluster, name: str) -> None:
@@ -83,3 +107,6 @@ ACTIONS: dict[str, Callable[[Cluster, str], None]] = {
     "recover": _recover,
 }
 """What can be done, by its name in an address."""
+REASONS_OF = {"cordon": "Cordoned", "uncordon": "Uncordoned", "lose": "TakenDown", "recover": "BroughtBack"}
+REASONS = frozenset(REASONS_OF.values())
+"""Reasons of the events that tell of each."""

@@ -60,6 +60,7 @@ class Node(Projected):
     gpu_links = models.JSONField(default=list, help_text="link names, [gpu][gpu], as nvidia-smi topo -m prints them")
     rack = models.CharField(max_length=120, blank=True)
     spine = models.CharField(max_length=120, blank=True)
+    conditions = models.JSONField(default=list, help_text="as the node says: type, status, reason, message, since")
     seen_at = models.DateTimeField(null=True, help_text="last heartbeat of the node's kubelet")
 
     class Meta:

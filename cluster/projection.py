@@ -175,8 +175,16 @@ def node(obj: Obj, deleted: bool = False) -> Node:
         gpu_links=_links(notes.get(objects.GPU_TOPOLOGY)),
         rack=labels.get(objects.RACK_LABEL, ""),
         spine=labels.get(objects.SPINE_LABEL, ""),
+        conditions=_conditions(obj),
         seen_at=instant(ready.get("lastHeartbeatTime")),
     )
+
+
+def _conditions(obj: Obj) -> list[dict[str, str]]:
+    """The node's conditions as texts; heartbeats are left out, for they change all the time."""
+    keys = {"type": "type", "status": "status", "reason": "reason", "message": "message", "since": "lastTransitionTime"}
+    listed = (obj.get("status") or {}).get("conditions") or []
+    return [{name: str(each.get(key) or "") for name, key in keys.items()} for each in listed if isinstance(each, dict)]
 
 
 def indices(text: str | None) -> list[int]:
