@@ -9,7 +9,8 @@ from django.db import models
 from portal.simulations.models import Simulation, SimulationKind, StartEstimate, State
 
 __all__ = [
-    "ConfigurationVersion", "Cycle", "Eviction", "SchedulerConfiguration", "Simulation", "SimulationKind", "StartEstimate", "State",
+    "ConfigurationVersion", "Cycle", "Eviction", "Placement", "SchedulerConfiguration",
+    "Simulation", "SimulationKind", "StartEstimate", "State",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from cluster.models import Projected
 from queues.choices import QueueState
@@ -45,7 +46,11 @@ class Queue(Projected):
 
 
 class QueueSample(models.Model):
-    """A queue's shares at one moment, in smallest units."""
+    """A queue's shares at one moment, in smallest units.
+
+    `totals` are running sums since its run began (`queues.integrals.PARTS` by resource, in smallest units × milliseconds);
+    None where they were not kept.
+    """
 
     queue = models.CharField(max_length=253)
     at = models.DateTimeField(db_index=True)
@@ -53,6 +58,7 @@ class QueueSample(models.Model):
     deserved = models.JSONField(default=dict)
     request = models.JSONField(default=dict)
     inqueue = models.JSONField(default=dict)
+    totals = models.JSONField(null=True)
 
     class Meta:
         ordering: ClassVar = ["at"]
@@ -60,3 +66,55 @@ class QueueSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class SampleTime(models.Model):
+    """A moment at which every queue was sampled.
+
+    Samples of one `run` (milliseconds of its first moment) follow on each other without a gap: what happened between two of
+    them is known, between two runs it is not. `capacity` is what the nodes had together, `total` its running sum as in
+    `QueueSample.totals`.
+    """
+
+    at = models.DateTimeField(unique=True)
+    run = models.BigIntegerField()
+    cycle = models.BigIntegerField(default=0, help_text="the scheduler's, 0 where another one decides")
+    capacity = models.JSONField(default=dict)
+    total = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["at"]
+        indexes: ClassVar = [models.Index(fields=["run", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S}"
+
+
+class Verb(models.TextChoices):
+    """What became of a queue."""
+
+    CREATED = "created", gettext_lazy("created")
+    CHANGED = "changed", gettext_lazy("changed")
+    DELETED = "deleted", gettext_lazy("deleted")
+
+
+class QueueChange(models.Model):
+    """One change of a queue, whoever made it: `diff` maps a field to its old and new value, amounts in smallest units.
+
+    `user` is empty for what did not come from a page or the API of Basalt: kubectl, a controller.
+    """
+
+    uid = models.CharField(max_length=36)
+    name = models.CharField(max_length=253, db_index=True)
+    at = models.DateTimeField()
+    user = models.CharField(max_length=253, blank=True)
+    verb = models.CharField(max_length=16, choices=Verb)
+    version = models.BigIntegerField()
+    diff = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-version"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["uid", "version", "verb"], name="one_row_a_change_of_a_queue")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.verb}"

@@ -14,6 +14,7 @@ from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
 from queues.choices import QueueState
 from queues.models import Queue
+from queues.queries import capacity
 from queues.sampling import Sampler
 from queues.tree import parent_of
 
@@ -59,12 +60,13 @@ def project(batch: Batch) -> None:
             _sample()
 
 
-_sampler = Sampler()
+_sampler = Sampler(asks=False)
 
 
 def _sample() -> None:
-    rows = Queue.objects.filter(deleted_at=None).only("name", *SHARES)
-    _sampler.offer({row.name: {column: getattr(row, column) for column in SHARES} for row in rows}, timezone.now())
+    rows = Queue.objects.filter(deleted_at=None).only("name", "parent", *SHARES)
+    shares = {row.name: {column: getattr(row, column) for column in SHARES} for row in rows}
+    _sampler.offer(shares, timezone.now(), capacity=capacity(), inner=frozenset(row.parent for row in rows))
 
 
 SHOWS = ("parent", "weight", "priority", "reclaimable", "state", "capability", "deserved", "guarantee", "deleted_at")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from scheduler.framework.session import Session
 from scheduler.framework.statement import Cause
 from scheduler.model.nodelocks import NodeLock
 from scheduler.model.supply import Supply
-from scheduler.model.tasks import TaskInfo
+from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.status import Writes
 
 EVICTED_BY = "PreemptionByScheduler"
@@ -121,7 +122,25 @@ def _measure(record: CycleRecord, ssn: Session) -> None:
     record.checking = (ssn.evaluator.seconds - ssn.evaluator.scoring) * 1000
     record.scoring = ssn.evaluator.scoring * 1000
     record.placed = {task.uid: task.creation for task in ssn.binds}
-    record.served = {task.job.uid: Served(task.job.queue, task.job.creation) for task in ssn.binds if task.job is not None}
+    record.served = _served(ssn)
+    record.capacity = ssn.dims.units(ssn.total.values)
+    record.inner = frozenset(queue.parent for queue in ssn.queues.values() if queue.name != queue.parent)
+
+
+def _served(ssn: Session) -> dict[str, Served]:
+    """The jobs that pods of were given nodes, how many and with what."""
+    jobs = {task.job.uid: task.job for task in ssn.binds if task.job is not None}
+    classes: dict[str, Counter[TaskClass]] = {uid: Counter() for uid in jobs}
+    for task in ssn.binds:
+        if task.job is not None:
+            classes[task.job.uid][task.cls] += 1
+    found = {}
+    for uid, counts in classes.items():
+        taken: Counter[str] = Counter()
+        for cls, count in counts.items():
+            taken.update(ssn.dims.units(cls.request * count))
+        found[uid] = Served(jobs[uid].queue, jobs[uid].creation, counts.total(), dict(taken))
+    return found
 
 
 def _take_back(cache: SchedulerCache, ssn: Session) -> None:

@@ -22,7 +22,8 @@ from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
 from portal.cockpit.decided import decided
-from portal.models import ConfigurationVersion, Cycle, Eviction, SchedulerConfiguration
+from portal.decisions import placements
+from portal.models import ConfigurationVersion, Cycle, Eviction, Placement, SchedulerConfiguration
 from queues.projection import set_shares
 from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
@@ -36,6 +37,8 @@ KEEP = 5000
 """Rows of cycles that are kept."""
 KEEP_EVICTIONS = 50_000
 """Rows of the eviction ledger that are kept."""
+KEEP_PLACEMENTS = 200_000
+"""Rows of who was given nodes that are kept."""
 TRIES = 100
 """Writes for which a gang that the mirror has not shown yet is waited for."""
 PAUSE = 0.25
@@ -60,7 +63,9 @@ class Sink:
         self._conf: ConfState | None = None
         self._nameless: dict[str, int] = {}
         self._first = True
-        self._unpruned: dict[type[Cycle | Eviction], int] = {Cycle: KEEP, Eviction: KEEP_EVICTIONS}  # so that it begins with it
+        self._unpruned: dict[type[Cycle | Eviction | Placement], int] = {  # so that it begins with it
+            Cycle: KEEP, Eviction: KEEP_EVICTIONS, Placement: KEEP_PLACEMENTS,
+        }  # fmt: skip
 
     def __call__(self, record: CycleRecord) -> None:
         """Take a record; returns at once."""
@@ -180,12 +185,12 @@ class Sink:
 
     def _write_placements(self, records: list[CycleRecord]) -> None:
         """Who was given nodes, cycle by cycle."""
-        rows = placements.of(records, _owners)
-        if not rows:
+        keys = {key for record in records for key in record.served}
+        if not keys:
             return
-        self._nameless |= {row.job: TRIES for row in rows if row.job_uid is None}
-        for row in rows:
-            row.job_uid = row.job_uid or ""
+        jobs = _owners(keys)
+        self._nameless |= dict.fromkeys(keys - jobs.keys(), TRIES)
+        rows = placements.rows(records, jobs)
         Placement.objects.bulk_create(rows, batch_size=500)
         self._prune(Placement, len(rows), KEEP_PLACEMENTS)
 
@@ -197,6 +202,7 @@ class Sink:
         for key, uid in jobs.items():
             Eviction.objects.filter(victim_job=key, victim_job_uid="").update(victim_job_uid=uid)
             Eviction.objects.filter(preemptor=key, preemptor_uid="").update(preemptor_uid=uid)
+        placements.name(jobs)
         notify("jobs", set(jobs.values()) - {""})
         self._nameless = {key: left - 1 for key, left in self._nameless.items() if key not in jobs and left}
 
@@ -210,7 +216,7 @@ class Sink:
         notify("scheduler", (str(cycle.number) for cycle in kept))
         self._prune(Cycle, len(kept), KEEP)
 
-    def _prune(self, model: type[Cycle | Eviction], added: int, keep: int) -> None:
+    def _prune(self, model: type[Cycle | Eviction | Placement], added: int, keep: int) -> None:
         """Delete the oldest rows beyond those that are kept; looked at only now and then, since it reads past all of these."""
         self._unpruned[model] += added
         if self._unpruned[model] < keep // 10:
@@ -286,6 +292,11 @@ def _hooks(record: CycleRecord) -> dict[str, dict[str, float]]:
     opened = {name: spent for name, (spent, _) in record.plugins.items()}
     closed = {name: spent for name, (_, spent) in record.plugins.items()}
     return {"open": opened, **record.hooks, "close": closed}
+
+
+def _circumstances(record: CycleRecord) -> dict[str, Any]:
+    """What a sample keeps besides the shares."""
+    return {"capacity": record.capacity, "inner": record.inner, "cycle": record.number}
 
 
 def _at(record: CycleRecord) -> datetime:

@@ -49,10 +49,13 @@ class EvictionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A job (PodGroup) that pods of were given nodes in a cycle: its queue, and when it was created (epoch seconds)."""
+    """A job (PodGroup) that pods of were given nodes in a cycle: its queue, and when it was created (epoch seconds); how many
+    pods, and what they took together."""
 
     queue: str
     created: float
+    pods: int = 0
+    taken: Units = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -84,4 +87,6 @@ class CycleRecord:
     hooks: dict[str, dict[str, float]] = field(default_factory=dict)
     placed: dict[str, float] = field(default_factory=dict)
     served: dict[str, Served] = field(default_factory=dict)
+    capacity: Units = field(default_factory=dict)
+    inner: frozenset[str] = frozenset()
     waited: float | None = None
