@@ -51,6 +51,11 @@ OWNER = "basalt.dev/owner"
 CLONED_FROM = "basalt.dev/cloned-from"
 """On jobs: uid of the job that it is a copy of, as its author says."""
 
+BLUEPRINT = "basalt.dev/blueprint"
+"""On jobs: name and version of the blueprint that it was filled out from, `<name>@<version>`; looked at when it is submitted."""
+BLUEPRINT_PARAMETERS = "basalt.dev/blueprint-parameters"
+"""On the same: the values that were filled in, as JSON."""
+
 PLUGIN = "plugin-"
 """In a job's `status.controlledResources`: before the name of each plugin that has prepared the job, as Volcano writes it."""
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from cluster.models import Projected
+from jobs.blueprints.models import Audience, Blueprint, BlueprintUse, BlueprintVersion
 from jobs.bulk.models import BulkItem, BulkOperation
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.cron.models import CronJob
@@ -14,8 +15,8 @@ from jobs.flows.models import JobFlow, JobTemplate
 from jobs.saved.models import ListColumns, SavedView
 
 __all__ = [
-    "BulkItem", "BulkOperation", "CronJob", "Hold", "Job", "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "LogTail",
-    "PhaseChange", "Pod", "PodGroup", "SavedView", "Task",
+    "Audience", "Blueprint", "BlueprintUse", "BlueprintVersion", "BulkItem", "BulkOperation", "CronJob", "Hold", "Job",
+    "JobFlow", "JobLabel", "JobTemplate", "ListColumns", "LogTail", "PhaseChange", "Pod", "PodGroup", "SavedView", "Task",
 ]  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from jobs.blueprints import filling_views
+from jobs.blueprints import views as blueprint_views
 from jobs.bulk import views as bulk_views
 from jobs.cron import views as cron_views
 from jobs.flows import views as flow_views
@@ -33,6 +35,14 @@ urlpatterns = [
     path("templates/", flow_views.template_list, name="templates"),
     path("templates/<str:uid>/", flow_views.template_detail, name="template"),
     path("templates/<str:uid>/actions/<str:action>/", flow_views.template_action, name="template_action"),
+    path("blueprints/", blueprint_views.blueprint_list, name="blueprints"),
+    path("blueprints/new/", blueprint_views.blueprint_new, name="blueprint_new"),
+    path("blueprints/<str:name>/", filling_views.blueprint, name="blueprint"),
+    path("blueprints/<str:name>/preview/", filling_views.blueprint_preview, name="blueprint_preview"),
+    path("blueprints/<str:name>/edit/", blueprint_views.blueprint_edit, name="blueprint_edit"),
+    path("blueprints/<str:name>/versions/", blueprint_views.blueprint_versions, name="blueprint_versions"),
+    path("blueprints/<str:name>/export/", blueprint_views.blueprint_export, name="blueprint_export"),
+    path("blueprints/<str:name>/actions/<str:action>/", blueprint_views.blueprint_action, name="blueprint_action"),
     path("crons/", cron_views.cron_list, name="crons"),
     path("crons/<str:uid>/", cron_views.cron_detail, name="cron"),
     path("crons/<str:uid>/actions/<str:action>/", cron_views.cron_action, name="cron_action"),

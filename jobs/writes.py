@@ -13,6 +13,7 @@ from cluster.kinds import JOB
 from cluster.port import Obj
 from cluster.projection import Batch
 from jobs import operations
+from jobs.blueprints import operations as blueprints
 from jobs.models import Job
 from jobs.pages.defaulted import filled
 from jobs.projection import project_jobs
@@ -21,11 +22,17 @@ log = logging.getLogger(__name__)
 
 
 def submit(manifest: Any, owner: str) -> Obj:
-    """Create a job. Raises what `operations.submit` does, or DatabaseError: a job that cannot be shown is not kept."""
+    """Create a job. Raises what `operations.submit` does, or DatabaseError: a job that cannot be shown is not kept.
+
+    One that says that it comes from a blueprint is held to that: Invalid when it is not as that allows.
+    """
     cluster = runtime.current()
+    made_from = blueprints.claim_of(owner, manifest)
     obj = operations.submit(cluster, manifest, owner=owner)
     try:
         project_jobs(Batch(upserts=[obj]))
+        if made_from is not None:
+            blueprints.used(made_from, obj["metadata"]["uid"], owner)
     except DatabaseError:
         meta = obj["metadata"]
         try:

@@ -27,6 +27,7 @@ from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
 from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
 from jobs.api import urlpatterns as jobs_urls
+from jobs.blueprints.api import urlpatterns as blueprint_urls
 from jobs.bulk.api import urlpatterns as bulk_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
@@ -165,6 +166,7 @@ v1 = [
     *queues_urls,
     *jobs_urls,
     *bulk_urls,
+    *blueprint_urls,
     *flow_urls,
     *cron_urls,
     *logs_urls,

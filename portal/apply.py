@@ -50,6 +50,7 @@ from cluster.kinds import (
 from cluster.port import Cluster, Obj
 from cluster.projection import Batch
 from cluster.rest.problems import AboutDocument, Refused
+from jobs.blueprints import operations as blueprints
 from jobs.keys import OWNER
 from jobs.manifest import default
 from jobs.schedulers import scheduler_names
@@ -171,6 +172,7 @@ def apply(
                 raise AboutDocument(Broken(error, results), item.document) from error
     finally:
         _show(results)
+        _tell_blueprints(results, user)
     return _in_given_order(results)
 
 
@@ -180,6 +182,13 @@ def _show(results: Sequence[Result]) -> None:
         written = [result.obj for result in results if result.item.kind == kind and result.status != "unchanged"]
         for start in range(0, len(written), BATCH):
             PROJECTIONS[kind].project(Batch(upserts=written[start : start + BATCH]))
+
+
+def _tell_blueprints(results: Sequence[Result], user: Any) -> None:
+    """Write down which new jobs were made from which blueprint."""
+    for result in results:
+        if result.item.kind == JOB and result.status == "created" and (made := blueprints.claim(user, result.item.obj)):
+            blueprints.used(made, result.obj["metadata"]["uid"], user.get_username())
 
 
 def _in_given_order(results: list[Result]) -> list[Result]:
@@ -267,6 +276,8 @@ def _try(cluster: Cluster, items: Sequence[Item], user: Any) -> list[Result]:
     for item in items:
         try:
             _check_right(cluster, item, user)
+            if item.kind == JOB:
+                blueprints.claim(user, item.obj)
             results.append(_write(scratch, item, user.get_username()))
         except ApiError as error:
             refusals.append(AboutDocument(error, item.document))

@@ -16,10 +16,12 @@ EVERYBODY = frozenset(
         "scheduler.view", "simulations.view", "simulations.run",
     }
 )  # fmt: skip
-OWNERS = frozenset({"jobs.act", "pods.act", "simulations.act"})
+OWNERS = frozenset({"jobs.act", "pods.act", "simulations.act", "blueprints.act"})
 STAFF = frozenset(
     {
         "queues.change", "nodes.change", "podgroups.act", "objects.apply", "workload.start", "scheduler.source", "views.change",
+        "scheduler.change", "scheduler.try", "scheduler.snapshot",
+        "blueprints.change",
     }
 )  # fmt: skip
 

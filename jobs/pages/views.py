@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cluster import runtime
 from cluster.access import policy, seen
 from cluster.errors import ApiError
-from jobs import operations, summary
+from jobs import keys, operations, summary
+from jobs.blueprints.shown import origin_of
 from jobs.choices import job_mark
 from jobs.models import CronJob, Job, JobFlow
 from jobs.pages import comparing, lineage, parts, queries
@@ -50,10 +51,16 @@ def job_detail(request: HttpRequest, uid: str) -> HttpResponse:
         "runs": shown.runs,
         "is_over": parts.is_over(job),
         "maker": _maker(job),
+        "blueprint": origin_of(request.user, job.uid) if keys.BLUEPRINT in _annotations(job) else None,
         "origin": next(iter(lineage.ancestors(job, policy().visible, request.user, most=1)), None),
     }
     context |= TABS[tab](request, job, shown)
     return render(request, "jobs/detail.html", context)
+
+
+def _annotations(job: Job) -> dict[str, str]:
+    """What the manifest says beside the rest: a hint, which saves looking for what is not there."""
+    return (job.manifest.get("metadata") or {}).get("annotations") or {}
 
 
 def _maker(job: Job) -> dict[str, str] | None:

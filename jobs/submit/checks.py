@@ -14,6 +14,7 @@ from cluster.errors import ApiError, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Cluster, Obj
 from jobs import operations
+from jobs.blueprints import operations as blueprints
 from jobs.submit import forms
 from jobs.submit.draft import Draft, DraftError
 
@@ -86,6 +87,7 @@ def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | 
 
 def _admit(cluster: Cluster, result: Check, document: documents.Document, owner: str) -> None:
     try:
+        blueprints.claim_of(owner, document.obj)
         result.job = operations.submit(cluster, document.obj, owner=owner, dry_run=True)
     except Unavailable:
         raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -31,9 +32,9 @@ from jobs.submit.draft import Draft, DraftError
 from jobs.submit.examples import EXAMPLES
 from jobs.submit.preview import models, offered_queues, preview
 from jobs.submit.shapes import BY_KEY, SHAPES, Shape
+from jobs.submit.uploads import LIMIT, text_of
 from queues.queries import queues
 
-LIMIT = 2**20
 _ORIGIN = re.compile(rf"{re.escape(keys.CLONED_FROM)}[\"']?:\s*[\"']?([0-9a-zA-Z-]{{1,36}})\b")
 """In any draft, also one that cannot be read as a whole."""
 
@@ -72,9 +73,19 @@ def address() -> str:
     return reverse("jobs:submit")
 
 
+drafts: dict[str, Callable[[HttpRequest], str]] = {}
+"""Other pages that carry a draft, by the field that tells them: how its YAML is found."""
+
+
 def draft_of(request: HttpRequest) -> str:
     """The draft that a posted page carries, as YAML."""
-    return _edited(request, "").text
+    other = next((draft for field, draft in drafts.items() if field in request.POST), None)
+    return other(request) if other else _edited(request, "").text
+
+
+def begin_with(request: HttpRequest, text: str) -> HttpResponse:
+    """The page with a text that another page made."""
+    return _page(request, _checked(request, text, None), first=True)
 
 
 def _fresh(request: HttpRequest) -> HttpResponse:
@@ -124,21 +135,12 @@ def _digest(text: str) -> str:
 
 def _loaded(request: HttpRequest) -> HttpResponse:
     """A file took the draft's place."""
-    file = request.FILES.get("file")
-    if file is None:
-        return _page(request, _checked(request, request.POST.get("yaml", ""), None))
-    if file.size is None or file.size > LIMIT:
-        text = request.POST.get("yaml", "")
-        checked = _checked(request, text, None)
-        checked.faults.insert(0, Fault(_("The file is larger than 1 MiB; a manifest is smaller. Nothing was loaded.")))
-        return _page(request, checked, status=413)
-    raw = file.read()
     try:
-        text = raw.decode()
-    except UnicodeDecodeError:
+        text = text_of(request.FILES.get("file"))
+    except ApiError as error:
         checked = _checked(request, request.POST.get("yaml", ""), None)
-        checked.faults.insert(0, Fault(_("The file is not text in UTF-8. Nothing was loaded.")))
-        return _page(request, checked, status=422)
+        checked.faults.insert(0, Fault(error.message))
+        return _page(request, checked, status=error.status if error.status == 413 else 422)
     return _page(request, _checked(request, text, None), first=True)
 
 

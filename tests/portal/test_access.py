@@ -11,6 +11,8 @@ from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
+from jobs.blueprints import definition
+from jobs.blueprints import operations as blueprints
 from jobs.models import CronJob, Job, JobFlow, JobTemplate, Pod
 from jobs.projection import project_jobs
 from portal.mirror import PROJECTIONS
@@ -33,7 +35,11 @@ TABLE = {
         jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
-        queues:list queues:detail cluster:gpus cluster:nodes cluster:node cluster:node_panel
+        jobs:blueprints jobs:blueprint_new jobs:blueprint POST:jobs:blueprint_preview jobs:blueprint_versions
+        jobs:blueprint_export GET:api:blueprints POST:api:blueprints GET:api:blueprint GET:api:blueprint-versions
+        GET:api:blueprint-version POST:api:blueprint-submit
+        queues:list queues:detail queues:fairness GET:api:fairness cluster:gpus cluster:gpus_export cluster:gpus_export_json
+        GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run
         GET:api:queues GET:api:queue GET:api:nodes GET:api:node
@@ -50,7 +56,8 @@ TABLE = {
         PATCH:api:jobflow PATCH:api:jobflow-by-uid DELETE:api:jobflow DELETE:api:jobflow-by-uid
         PATCH:api:jobtemplate PATCH:api:jobtemplate-by-uid DELETE:api:jobtemplate DELETE:api:jobtemplate-by-uid
         PATCH:api:cronjob PATCH:api:cronjob-by-uid DELETE:api:cronjob DELETE:api:cronjob-by-uid POST:api:cronjob-action
-        PATCH:api:job-priority-by-uid priority POST:way POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action""",
+        PATCH:api:job-priority-by-uid priority POST:way POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action
+        jobs:blueprint_edit POST:jobs:blueprint_action PUT:api:blueprint POST:api:blueprint-action""",
     ("staff",): """
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact POST:api:queue-preview
         POST:cluster:node_action POST:api:node-action
@@ -85,8 +92,10 @@ def world(make_user):
     cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
     cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
     PROJECTIONS[JOB_FLOW].project(Batch(cluster.list(JOB_FLOW).items))
+    owner = make_user("owner")
+    blueprints.create(owner, definition.example("train"))
     Simulation.objects.create(pk=7, title="a month", owner="owner")
-    yield {"user": make_user("user"), "owner": make_user("owner"), "staff": make_user("staff", staff=True), "nobody": None}
+    yield {"user": make_user("user"), "owner": owner, "staff": make_user("staff", staff=True), "nobody": None}
     runtime.use(None)
 
 
@@ -109,14 +118,15 @@ def address(name):
         "pk": "7" if name.startswith(("jobs:view", "simulations:")) else "00000000-0000-4000-8000-000000000000",
         "wish": "start",
         "other": job.uid,
+        "number": "1",
         "place": "0",
-        "action": "close" if "queue" in name else "cordon" if "node" in name else "suspend",
+        "action": "archive" if "blueprint" in name else "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }
     if name.startswith("queues:"):
         values["name"] = "leaf"
     pattern = dict(_named(get_resolver()))[name]
     for key, value in values.items():
-        for converter in ("str", "uuid", "slug", "path", "int"):
+        for converter in ("str", "uuid", "slug", "path", "int", "queue"):
             pattern = pattern.replace(f"<{converter}:{key}>", value)
     assert "<" not in pattern, pattern
     return f"/{pattern}"
