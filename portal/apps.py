@@ -13,6 +13,7 @@ class PortalConfig(AppConfig):
     def ready(self) -> None:
         from cluster import rejections
         from cluster.projection import projected
+        from jobs import starts
         from jobs.pages import facts
         from jobs.submit.checks import try_bundles_with
         from portal import evictions, production  # noqa: F401 - registers its check
@@ -24,6 +25,7 @@ class PortalConfig(AppConfig):
         try_bundles_with(trial)
         facts.sources[:] = [evictions.moments]
         rejections.use(_refusing)
+        starts.use(_likely_starts)
         name_everything()
 
 
@@ -32,3 +34,10 @@ def _refusing(user: Any, job: str, cause: str) -> Any:
     from portal.unblock.nodes import refusing
 
     return refusing(user, job, cause)
+
+
+def _likely_starts(uids: Any) -> Any:
+    """When waiting jobs are likely to start; who shows none loads no simulation for it."""
+    from portal.simulations.estimates import starts
+
+    return starts(uids)

@@ -10,7 +10,10 @@ from django.utils.translation import gettext as _
 
 from cluster.display import duration
 from jobs.choices import GroupPhase, JobPhase, PodPhase
+from jobs.starts import Start
 
+OUTLOOK = "outlook"
+"""The state of bars that foretell."""
 LABEL_WIDTH = 9.0  # percent of the axis that a bar needs to carry its words
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000)
 
@@ -88,6 +91,14 @@ class Axis:
         word = _word(state, phase)
         label = _("%(state)s %(duration)s") % {"state": word, "duration": span}
         return Bar(state, phase, start, end, left, round(max(0.0, right - left), 3), word, label)
+
+    def outlook(self, start: Start) -> Bar | None:
+        """From the instant by which half of the futures start to that of nine in ten; None where even half is not in sight."""
+        if start.p50 is None or start.p50 >= self.end:
+            return None
+        left, right = self.place(max(start.p50, self.last)), self.place(start.p90 or self.end)
+        word = _("Likely start")
+        return Bar(OUTLOOK, "", start.p50, start.p90 or self.end, left, round(max(0.0, right - left), 3), word, word)
 
     def ticks(self) -> list[tuple[float, str, datetime]]:
         span = (self.end - self.start).total_seconds()

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from cluster.quantities import is_gpu
+from jobs import starts
 from jobs.models import Hold, Job, PhaseChange, Pod, Task
 from queues.history import History, queue_over_time
 
@@ -35,11 +36,15 @@ sources: list[Source] = []
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All of it. `queue` is the share of the job's queue over the job's life, None where nothing was sampled."""
+    """All of it. `queue` is the share of the job's queue over the job's life, None where nothing was sampled.
+
+    `start` is when a job that waits is likely to start, None where nothing is foretold.
+    """
 
     holds: Sequence[Hold] = ()
     moments: Sequence[Moment] = ()
     queue: History | None = None
+    start: starts.Start | None = None
 
 
 def gather(job: Job, changes: Sequence[PhaseChange], pods: QuerySet[Pod], tasks: Sequence[Task], present: datetime) -> Facts:
@@ -52,10 +57,11 @@ def gather(job: Job, changes: Sequence[PhaseChange], pods: QuerySet[Pod], tasks:
     moments += [Moment(row["scheduled_at"], "bound", {"pods": row["pods"], "nodes": row["nodes"]}) for row in bound]
     for source in sources:
         moments += source(job.uid)
-    start = max(min([job.created_at, *(change.at for change in changes)]), present - LONGEST)
+    begin = max(min([job.created_at, *(change.at for change in changes)]), present - LONGEST)
     end = job.finished_at or job.deleted_at or present
-    shares = queue_over_time([job.queue], _resource(tasks), max(end - start, timedelta(seconds=60)), end)
-    return Facts(holds, sorted(moments, key=lambda moment: moment.at), shares if shares.times else None)
+    shares = queue_over_time([job.queue], _resource(tasks), max(end - begin, timedelta(seconds=60)), end)
+    start = starts.likely([job]).get(job.uid) if starts.waits(job) else None
+    return Facts(holds, sorted(moments, key=lambda moment: moment.at), shares if shares.times else None, start)
 
 
 def _resource(tasks: Sequence[Task]) -> str:

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from cluster import exports, runtime
 from cluster.access import policy
 from cluster.display import short_model
-from jobs import reasons, summary
+from jobs import reasons, starts, summary
 from jobs.choices import job_mark
 from jobs.models import Job
 from jobs.pages import columns, export, queries
@@ -66,20 +66,22 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "present": runtime.now(),
         "filter": without_place(request.GET),
     }
-    context |= _grouped(jobs, asked) if asked.group else _rows(jobs, asked, found.matching)
+    context |= _grouped(jobs, asked) if asked.group else _rows(jobs, asked, found.matching, context["table"])
     part = request.headers.get("HX-Request") == "true" and request.headers.get("HX-History-Restore-Request") != "true"
     response = render(request, "jobs/results.html" if part else "jobs/list.html", context)
     response["Vary"] = "HX-Request, Cookie"
     return response
 
 
-def _rows(jobs: Any, asked: Filter, matching: int) -> dict[str, Any]:
+def _rows(jobs: Any, asked: Filter, matching: int, table: Sequence[columns.Column]) -> dict[str, Any]:
     rows = queries.listed(jobs, asked)
+    foretold = starts.likely(rows) if any(column.name == "start" for column in table) else {}
     for job in rows:
         job.line = summary.line(job)  # type: ignore[attr-defined]
         job.mark = job_mark(job.phase, job.group_phase)  # type: ignore[attr-defined]
         job.up = job.running + job.succeeded  # type: ignore[attr-defined]
         job.impossible = reasons.is_impossible(job.verdict)  # type: ignore[attr-defined]
+        job.start = foretold.get(job.uid)  # type: ignore[attr-defined]
     return {"page": Known(rows, matching).page(asked.page)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from jobs.choices import JobPhase, PodPhase, job_mark
 from jobs.models import Job, PhaseChange, Pod
-from jobs.pages.axis import Axis, Bar, Lane
+from jobs.pages.axis import OUTLOOK, Axis, Bar, Lane
 from jobs.pages.facts import Facts
 from jobs.pages.gaps import Duration, Gap, durations, gaps
 from jobs.pages.lanes import decisions_lane, pods_lane, queue_lane, scheduler_lane
@@ -38,7 +38,7 @@ class Timeline:
     def legend(self) -> list[tuple[str, str]]:
         """Each state that occurs, with its words, in order of appearance; states of one mark may have several."""
         lanes = (lane for lane in self.lanes if lane.kind in ("job", "task"))
-        return list(dict.fromkeys((bar.state, bar.word) for lane in lanes for bar in lane.bars))
+        return list(dict.fromkeys((bar.state, bar.word) for lane in lanes for bar in lane.bars if bar.state != OUTLOOK))
 
 
 def build(
@@ -49,7 +49,7 @@ def build(
     start = min([job.created_at, *(change.at for change in changes)])
     last = over or max(present, start + timedelta(seconds=1))
     last = max(last, start + timedelta(seconds=1))
-    end = last if over else last + (last - start) * 0.04  # a little room right of now
+    end = last if over else _end(start, last, facts)
     axis = Axis(start, end, last)
     tasks = _in_order(job, {pod.task for pod in pods})
     phases = _phases(job, changes, axis, over)
@@ -59,9 +59,22 @@ def build(
     if facts is not None:
         upper = [queue_lane(job, facts, axis), scheduler_lane(job, facts, axis), pods_lane(job, pods, axis)]
         lanes = [lanes[0], *(lane for lane in upper if lane), *drawn, decisions_lane(facts, axis)]
+    outlook = axis.outlook(facts.start) if facts is not None and facts.start is not None and not over else None
+    if outlook is not None:
+        lanes[0] = replace(lanes[0], bars=[*phases, outlook])
     hidden = max(0, len(tasks) - SHOWN_TASKS)
     times, explained = durations(phases, last), gaps(job, phases, facts or Facts(), last)
     return Timeline(start, end, lanes, axis.ticks(), None if over else axis.place(last), hidden, times, explained)
+
+
+def _end(start: datetime, last: datetime, facts: Facts | None) -> datetime:
+    """A little room right of now; as much as what is foretold needs, up to a third of the axis."""
+    past = last - start
+    ahead = last + past * 0.04
+    foretold = facts.start if facts is not None else None
+    if foretold is None or foretold.p50 is None:
+        return ahead
+    return min(max(ahead, (foretold.p90 or foretold.p50) + past * 0.02), last + past * 0.5)
 
 
 def _in_order(job: Job, names: set[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from django.db.models import F
 from cluster import runtime
 from cluster.errors import Unavailable
 from jobs.models import Job
+from jobs.starts import Start, waits
 from portal import parts
 from portal.models import StartEstimate
 from portal.simulations import present, work
@@ -32,6 +34,8 @@ from scheduler.simulation.workload import Job as Simulated
 log = structlog.get_logger(__name__)
 FRESH = 60.0
 """Seconds of wall time for which estimates are not worked out again."""
+LISTED = 300.0
+"""The same, for lists of jobs."""
 MOST = 200
 """Waiting jobs that are estimated, the first in line."""
 FUTURES = 12
@@ -64,12 +68,15 @@ def of(job: Job) -> Shown:
     return Shown("done", row) if row is not None else Shown("working" if is_working else "none")
 
 
-def waits(job: Job) -> bool:
-    """Whether a start is to be foretold."""
-    return job.deleted_at is None and job.started_at is None and job.phase == "Pending"
+def starts(uids: Collection[str]) -> dict[str, Start]:
+    """What is known of jobs that wait, for a list of them: older answers serve it, so that lists seldom ask for new ones."""
+    if uids:
+        refresh_soon(LISTED)
+    rows = StartEstimate.objects.filter(pk__in=uids or [""]).exclude(p90__lt=runtime.now())
+    return {row.job_uid: Start(row.p50, row.p90) for row in rows}
 
 
-def refresh_soon() -> bool:
+def refresh_soon(fresh: float = FRESH) -> bool:
     """Begin a round of estimates unless the last is young; whether one is under way."""
     global _working
     if parts.current() is None and settings.BASALT_CLUSTER != "kubernetes":
@@ -77,7 +84,7 @@ def refresh_soon() -> bool:
     with _guard:
         if _working is not None and _working.is_alive():
             return True
-        if time.monotonic() - _last < FRESH and _last:
+        if time.monotonic() - _last < fresh and _last:
             return False
         _working = threading.Thread(target=_round, name="start-estimates", daemon=True)
         _working.start()

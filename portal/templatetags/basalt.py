@@ -145,13 +145,13 @@ def since(moment: datetime | None, until: datetime | None = None) -> SafeString:
 
 @register.simple_tag
 def at(moment: datetime | None, form: str = "auto") -> SafeString:
-    """An instant in the reader's time zone: `time` 14:02:18, `auto` adds the day when it is not today."""
+    """An instant in the reader's time zone: `time` 14:02:18, `auto` adds the day when it is not today; `minute` alike, shorter."""
     if moment is None:
         return SafeString("–")
     local = timezone.localtime(moment)
-    text = local.strftime("%H:%M:%S")
+    text = local.strftime("%H:%M" if form == "minute" else "%H:%M:%S")
     if form != "time" and local.date() != timezone.localdate():
-        text = f"{local:%Y-%m-%d} {text}"
+        text = f"{local:%m-%d} {text}" if form == "minute" else f"{local:%Y-%m-%d} {text}"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{local:%Y-%m-%d %H:%M:%S %Z}", text)
 
 

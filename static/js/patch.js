@@ -2,7 +2,7 @@
 //
 //   <tr data-uid="…">            the row's own element
 //     <td data-field="running"   the row's key
-//         data-as="number">      how it is written: text (default), number, count, duration, since, state, why, width, amount
+//         data-as="number">      how it is written: text (default), number, count, duration, since, start, state, why, width, amount
 //
 // `width` sets --w to the value's part of `data-of`; `up` and `upwidth` count a job's pods that run or have succeeded; `amount` uses `data-resource`, `count` the forms `data-one` and `data-many`; `since` makes a <time> that counts on.
 // A value that changed gets `data-changed` for a moment, which the style fades.
@@ -30,6 +30,7 @@ function write(target, value, row) {
   }
   if (as === "state") return writeState(target, row);
   if (as === "since") return writeSince(target, value);
+  if (as === "start") return value === "Pending" ? undefined : target.replaceChildren(); // what was foretold is past
   const text = as === "up" ? numberWords(up(row)) : say(as, value, target);
   if (target.textContent.trim() === text) return;
   target.textContent = text;

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db.models import F
 from django.test import Client
 
 from cluster import runtime
 from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
-from jobs.models import Job
+from jobs.models import Job, Pod
+from jobs.pages import timeline
+from jobs.pages.axis import OUTLOOK, Bar
+from jobs.pages.facts import gather
 from portal.mirror import PROJECTIONS
 from portal.models import StartEstimate
 from portal.simulations import estimates, present
 from portal.unblock import copy
 from scheduler import conf
+from scheduler.framework.explain import Code
 from tests.portal.unblock.test_trial import DEPLOYED
 from tests.portal.unblock.world import Stage, manifest
 
+NEVER = {"code": Code.POD_TOO_LARGE, "stage": "node-fit", "resource": "nvidia.com/gpu", "asked": 64, "capacity": 8}
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 
@@ -92,3 +100,48 @@ def test_a_second_look_keeps_what_was_said_first(stage: Stage) -> None:
     row = StartEstimate.objects.get()
     assert row.first_raw == 7.0
     assert row.at - row.first_at > timedelta(minutes=59)
+
+
+def test_a_list_says_when_waiting_jobs_start_and_never_of_those_that_cannot(stage: Stage, make_user: Any) -> None:
+    client = Client()
+    client.force_login(make_user("ann"), "django.contrib.auth.backends.ModelBackend")
+    estimates.refresh(futures=2, pause=0)
+    Job.objects.filter(name="huge").update(verdict=NEVER)
+    now = (runtime.now() + timedelta(days=1)).replace(hour=12, minute=0)
+    StartEstimate.objects.update(p50=now + timedelta(hours=1), p90=now + timedelta(hours=2, minutes=30))
+    page = client.get("/jobs/?view=all", headers={"accept-language": "en"}).content.decode()
+    cells = re.findall(r'data-as="start">(.*?)</td>', page)
+    assert sorted(re.sub("<[^>]+>", "", cell) for cell in cells) == ["", f"{now:%m-%d} 13:00 – {now:%m-%d} 14:30", "never"]
+    streamed = client.get("/jobs/export.json")
+    exported = b"".join(async_to_sync(_all)(streamed))
+    with_starts = {row["name"]: (row["start_p50"], row["start_p90"]) for row in json.loads(exported)}
+    row = StartEstimate.objects.get()
+    assert with_starts == {
+        "first": (None, None),
+        "next": (row.p50.isoformat(), row.p90.isoformat()),
+        "huge": (None, None),
+    }
+
+
+async def _all(response: Any) -> list[bytes]:
+    return [part async for part in response.streaming_content]
+
+
+def test_a_timeline_reaches_to_what_is_foretold(stage: Stage) -> None:
+    estimates.refresh(futures=2, pause=0)
+    job, now = Job.objects.get(name="next"), runtime.now()
+    Job.objects.update(created_at=now - timedelta(minutes=100))
+    job.refresh_from_db()
+    StartEstimate.objects.update(p50=now + timedelta(minutes=20), p90=now + timedelta(minutes=28))
+
+    def bar() -> Bar:
+        facts = gather(job, [], Pod.objects.none(), [], now)
+        (outlook,) = [bar for bar in timeline.build(job, [], [], now, facts).lanes[0].bars if bar.state == OUTLOOK]
+        return outlook
+
+    assert (bar().left, bar().width) == (pytest.approx(120 / 1.3, abs=0.01), pytest.approx(8 / 1.3, abs=0.01))
+    StartEstimate.objects.update(p90=None)  # half of the futures only: to the end of the axis
+    assert bar().left + bar().width == pytest.approx(100, abs=0.01)
+    StartEstimate.objects.update(p50=now + timedelta(hours=9), p90=now + timedelta(hours=10))  # beyond what is drawn
+    facts = gather(job, [], Pod.objects.none(), [], now)
+    assert {bar.state for bar in timeline.build(job, [], [], now, facts).lanes[0].bars} == {"pending"}
