@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 
-import pytest
 import yaml
 
 from cluster.errors import NotFound
@@ -14,7 +13,6 @@ from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
 from testbed.stack import Stack, eventually
 
-pytestmark = pytest.mark.services
 MADE = 'basalt_api_requests_total{code="201",method="POST"}'
 
 

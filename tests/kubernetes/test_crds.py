@@ -64,7 +64,6 @@ def _install(server: ApiServer) -> str:
     return done.stdout
 
 
-@pytest.mark.services
 class TestRealServer:
     def test_a_second_installation_changes_nothing(self, installed: ApiServer) -> None:
         assert _install(installed).count(": unchanged") == len(OWN)

@@ -13,7 +13,6 @@ from cluster.kubernetes import KubernetesCluster, connect
 from cluster.port import Binding, Eviction, Obj
 from testbed.server import TOKEN, ApiServer
 
-pytestmark = pytest.mark.services
 NS = "evictions"
 
 

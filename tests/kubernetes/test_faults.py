@@ -23,8 +23,6 @@ from testbed.server import ApiServer
 from testbed.stack import Stack, at_work, eventually
 from tests.kubernetes.faulty import Fault, Faulty, faulty, swallowed
 
-pytestmark = pytest.mark.services
-
 
 @contextlib.contextmanager
 def scheduling(cluster: KubernetesCluster) -> Iterator[SchedulerLoop]:

@@ -15,8 +15,6 @@ from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
 from testbed.stack import Stack, eventually
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def basalt(stack: Stack, kubelet: FakeKubelet) -> Iterator[Stack]:

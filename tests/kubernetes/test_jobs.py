@@ -24,8 +24,6 @@ from testbed.kubelet import FakeKubelet
 from testbed.server import TOKEN, ApiServer
 from testbed.stack import Stack, at_work, eventually
 
-pytestmark = pytest.mark.services
-
 
 class Heard:
     """The client of controller and scheduler, and the creations that it asked for."""

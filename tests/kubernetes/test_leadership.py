@@ -17,7 +17,6 @@ from testbed.kubelet import FakeKubelet
 from testbed.server import TOKEN, ApiServer
 from testbed.stack import Stack, eventually
 
-pytestmark = pytest.mark.services
 TAKES_OVER = 15.0
 
 

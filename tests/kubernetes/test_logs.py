@@ -18,7 +18,6 @@ from testbed.printing import LogEndpoint
 from testbed.server import ApiServer
 from testbed.stack import Stack, eventually
 
-pytestmark = pytest.mark.services
 KEY = "default/talks-worker-0/main"
 SECRET_VALUE = "correct horse battery staple"
 

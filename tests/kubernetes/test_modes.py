@@ -24,8 +24,6 @@ from testbed.kubelet import FakeKubelet
 from testbed.server import ApiServer
 from testbed.stack import ROOT, Stack, eventually
 
-pytestmark = pytest.mark.services
-
 GROUP = "scheduling.k8s.io/group-name"
 TASK = {
     "name": "worker",

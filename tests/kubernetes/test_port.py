@@ -16,8 +16,6 @@ from testbed.collector import Collector
 from testbed.server import TOKEN, ApiServer
 from tests.cluster.port_suite import NS, PortSuite
 
-pytestmark = pytest.mark.services
-
 
 @pytest.fixture(scope="module")
 def server(api_server: ApiServer) -> Iterator[KubernetesCluster]:

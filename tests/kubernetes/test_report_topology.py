@@ -63,7 +63,6 @@ def test_a_node_without_a_name_is_asked_for(table: Path, monkeypatch: pytest.Mon
         call_command("report-topology", file=str(table))
 
 
-@pytest.mark.services
 def test_the_node_has_the_table(api_server: ApiServer, table: Path) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gpu-1"}}
     api_server.kubectl("create", "-f", "-", text=yaml.safe_dump(node), check=True)

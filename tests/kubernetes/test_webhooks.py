@@ -22,8 +22,6 @@ from portal.webhooks.definitions import MUTATING, VALIDATING
 from testbed.server import ApiServer, free_port
 from testbed.stack import ROOT, Stack, eventually
 
-pytestmark = pytest.mark.services
-
 JOB_TEXT = """
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job

@@ -25,7 +25,6 @@ from tests.kubernetes.test_faults import clean, client, controlling, places, run
 
 __all__ = ["clean", "client"]  # fixtures
 
-pytestmark = pytest.mark.services
 MIB = 2**20
 
 

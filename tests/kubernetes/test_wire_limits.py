@@ -26,8 +26,6 @@ from tests.kubernetes.test_wire_faults import follow, no_maps, parts
 
 __all__ = ["clean", "client", "no_maps", "parts"]  # fixtures
 
-pytestmark = pytest.mark.services
-
 
 def test_what_others_keep_on_objects_outlives_our_writes(client: Any, backend: KubernetesCluster) -> None:
     cluster, _ = client
