@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import django_filters as filters
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,12 +20,19 @@ from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
-from queues import operations, writes
+from queues import asked, operations, queries, writes
 from queues.choices import QueueState
+from queues.fairness import as_json, report
 from queues.models import Queue
 from queues.rows import queue_row
 
 Body = dict[str, Any]
+OVER_TIME = [
+    OpenApiParameter("resource", str, description="the first of those that queues speak of, unless it is given"),
+    OpenApiParameter("window", str, description="up to now: 1h (unless another is given), 6h, 24h, 7d"),
+    OpenApiParameter("from", str, description="an instant instead of a window"),
+    OpenApiParameter("to", str, description="with `from`; now unless it is given"),
+]
 
 
 class QueueFilter(filters.FilterSet):
@@ -110,7 +117,26 @@ class QueueViewSet(ObjectViewSet):
         return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
 
 
+class FairnessViewSet(ObjectViewSet):
+    """Who got what."""
+
+    kind = QUEUE
+    queryset = Queue.objects.all()
+    serializer_class = QueueRow
+    rights: ClassVar = {"report": "queues.view"}
+
+    @extend_schema(parameters=OVER_TIME, responses={200: OpenApiTypes.OBJECT})
+    def report(self, request: Request) -> Response:
+        """What each queue deserved, asked for, received, waited for, borrowed and lent over a window, in hours of the resource
+        (GPUs, CPUs, GiB), and Jain's index of how even that was. Time of which nothing is known counts for nobody."""
+        names = queries.resources(queries.queues(request.user))
+        window = asked.window(request.query_params, runtime.now())
+        found = report(request.user, asked.resource(request.query_params, names), window.begin, window.end)
+        return Response(as_json(found))
+
+
 urlpatterns = [
+    *route("fairness", FairnessViewSet, "fairness", get="report"),
     *route("queues", QueueViewSet, "queues", get="list", post="create"),
     *route("queues/<str:name>", QueueViewSet, "queue", get="retrieve", patch="partial_update", delete="destroy"),
     *route("queues/<str:name>/actions/<str:action>", QueueViewSet, "queue-action", post="act"),

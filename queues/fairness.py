@@ -15,6 +15,7 @@ from typing import Any
 from django.db.models import Max, Min
 
 from cluster.access import policy
+from queues.history import divisor
 from queues.integrals import PARTS, Sums, jain
 from queues.models import Queue, QueueSample, SampleTime
 from queues.sampling import GAP
@@ -161,3 +162,32 @@ def _gaps(known: list[Span], begin: datetime, end: datetime) -> list[Span]:
     edges = [begin, *(at for span in known for at in (span.begin, span.end)), end]
     gaps = [Span(edges[at], edges[at + 1]) for at in range(0, len(edges), 2)]
     return [gap for gap in gaps if gap.length > GAP + timedelta(seconds=10)]
+
+
+def as_json(found: Report) -> dict[str, Any]:
+    """The report as data: amounts are resource-hours in the unit that charts draw (GPUs, CPUs, GiB)."""
+    return {
+        "resource": found.resource,
+        "from": found.window.begin.isoformat(),
+        "to": found.window.end.isoformat(),
+        "known_seconds": found.seconds,
+        "known": [[span.begin.isoformat(), span.end.isoformat()] for span in found.known],
+        "unknown": [[span.begin.isoformat(), span.end.isoformat()] for span in found.gaps],
+        "capacity": hours(found.capacity, found.resource),
+        "jain": found.even,
+        "total": hours_of(found.total.sums, found.resource),
+        "queues": [
+            {"queue": each.queue or None, "parent": each.parent, "met_share": each.met, **hours_of(each.sums, found.resource)}
+            for each in found.accounts
+        ],
+    }
+
+
+def hours(sums: int, resource: str) -> float:
+    """Unit-milliseconds as hours of the unit that is drawn."""
+    return round(sums / divisor(resource) / HOUR, 6)
+
+
+def hours_of(sums: Mapping[str, int], resource: str) -> dict[str, float]:
+    """Every part of an account in hours."""
+    return {part: hours(sums[part], resource) for part in PARTS}

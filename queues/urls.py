@@ -1,15 +1,19 @@
 """The pages of queues."""
 
-from django.urls import path
+from django.urls import path, register_converter
 
-from queues import views
+from queues import fairness_views, views
+from queues.names import QueueName
+
+register_converter(QueueName, "queue")
 
 app_name = "queues"
 urlpatterns = [
     path("queues/", views.queue_list, name="list"),
     path("queues/new/", views.create, name="create"),
-    path("queues/<str:name>/", views.detail, name="detail"),
-    path("queues/<str:name>/edit/", views.edit, name="edit"),
-    path("queues/<str:name>/delete/", views.delete, name="delete"),
-    path("queues/<str:name>/actions/<str:action>/", views.action, name="action"),
+    path("queues/fairness/", fairness_views.fairness, name="fairness"),
+    path("queues/<queue:name>/", views.detail, name="detail"),
+    path("queues/<queue:name>/edit/", views.edit, name="edit"),
+    path("queues/<queue:name>/delete/", views.delete, name="delete"),
+    path("queues/<queue:name>/actions/<str:action>/", views.action, name="action"),
 ]

@@ -1,0 +1,104 @@
+"""The fairness report as a page and as files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from cluster import exports, runtime
+from cluster.access import policy
+from cluster.display import amount
+from cluster.errors import BadRequest
+from queues import asked, history, queries
+from queues.fairness import HOUR, Account, Report, as_json, hours_of, report
+from queues.integrals import PARTS
+
+COLUMNS = ("deserved", "asked", "received", "waited", "borrowed", "lent")
+"""Parts that the page shows, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One queue as the page shows it: (number, unit) by column, and the widths of its bar in per cent of the widest."""
+
+    account: Account
+    cells: list[tuple[str, str]]
+    style: str
+
+
+def fairness(request: HttpRequest) -> HttpResponseBase:
+    """Who got what over a window, per resource; `?format=csv` and `?format=json` are the same as files."""
+    if not policy().may(request.user, "queues.view"):
+        raise PermissionDenied
+    rows = queries.queues(request.user)
+    names = queries.resources(rows)
+    problem = ""
+    try:
+        window, resource = asked.window(request.GET, runtime.now()), asked.resource(request.GET, names)
+    except BadRequest as error:
+        if request.GET.get("format"):
+            return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+        problem = asked.window_problem(error)
+        window, resource = asked.window({}, runtime.now()), names[0]
+    found = report(request.user, resource, window.begin, window.end)
+    form = request.GET.get("format", "")
+    if form == "json":
+        return JsonResponse(as_json(found))
+    if form == "csv":
+        return exports.answer(_as_rows(found), "fairness", "csv")
+    context = {
+        "report": found,
+        "problem": problem,
+        "lines": _lines(found),
+        "total": _cells(found.total.sums, resource),
+        "worst": min((each for each in found.accounts if each.met is not None), key=lambda each: each.met or 0, default=None),
+        "used": found.total.sums["received"] / found.capacity if found.capacity else None,
+        "resources": names,
+        "window": window.name,
+        "windows": history.window_words(),
+        "columns": [(part, label) for part, label in _labels().items()],
+        "asks": settings.BASALT_SCHEDULER,
+    }
+    return render(request, "queues/fairness.html", context)
+
+
+def _as_rows(found: Report) -> exports.Rows:
+    async def rows() -> AsyncIterator[list[Any]]:
+        for each in found.accounts:
+            met = "" if each.met is None else round(each.met, 6)
+            parts = hours_of(each.sums, found.resource).values()
+            yield [each.queue or "other", each.parent, found.resource, *parts, met, found.seconds]
+
+    return ["queue", "parent", "resource", *PARTS, "met_share", "known_seconds"], rows()
+
+
+def _labels() -> dict[str, str]:
+    return {
+        "deserved": _("Deserved"),
+        "asked": _("Asked"),
+        "received": _("Received"),
+        "waited": _("Waited"),
+        "borrowed": _("Borrowed"),
+        "lent": _("Lent"),
+    }
+
+
+def _lines(found: Report) -> list[Line]:
+    widest = max((max(each.sums["received"], each.sums["deserved"]) for each in found.accounts), default=0) or 1
+    lines = []
+    for each in found.accounts:
+        parts = {"cap": each.sums["deserved"], "alc": each.sums["received"], "des": each.sums["deserved"]}
+        style = ";".join(f"--{name}:{100 * value / widest:.2f}%" for name, value in parts.items())
+        lines.append(Line(each, _cells(each.sums, found.resource), style))
+    return lines
+
+
+def _cells(sums: Any, resource: str) -> list[tuple[str, str]]:
+    return [amount(round(sums[part] / HOUR), resource) for part in COLUMNS]
