@@ -200,7 +200,7 @@ def project_jobs(batch: Batch) -> None:
     with writing(Job):
         changes = apply(Job, job, batch, keep=OTHERS)
         Task.objects.bulk_create(
-            [task for change in changes if change.after.deleted_at is None for task in tasks(change.after)],
+            [task for change in changes if _has_new_tasks(change) for task in tasks(change.after)],
             batch_size=500,
             update_conflicts=True,
             unique_fields=["job", "name"],
@@ -213,6 +213,13 @@ def project_jobs(batch: Batch) -> None:
         troubles.renew(new)
         renew({change.after.uid for change in changes})
         notify("jobs", (change.after.uid for change in changes))
+
+
+def _has_new_tasks(change: Change[Job]) -> bool:
+    """Whether a job is new, or its roles are not as they were."""
+    if change.after.deleted_at is not None:
+        return False
+    return change.before is None or change.before.manifest["spec"]["tasks"] != change.after.manifest["spec"]["tasks"]
 
 
 def _label(changes: Collection[Change[Job]]) -> None:

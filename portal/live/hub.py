@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import orjson
 import structlog
 from channels.layers import get_channel_layer
-from django.db import close_old_connections, connection
+from django.db import connection, connections
 
 from cluster.access import policy
 from portal.live import topics
@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 WORKERS = 4
+KEEP_CONNECTION = 60.0
+"""Seconds for which a thread keeps a connection to the database."""
 SHARED_SECONDS = 1.0
 """For which an answer is given to others who ask the same, as long as nothing is sent in between."""
 TURNS = 3
@@ -49,6 +51,7 @@ class Hub:
         self._listener: asyncio.Task[None] | None = None
         self._heard = asyncio.Event()
         self._numbers: dict[str, int] = {}
+        self._kept = _Kept()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="live")
 
     @property
@@ -60,11 +63,8 @@ class Hub:
         """Do database work in one of the hub's threads."""
 
         def clean() -> T:
-            close_old_connections()
-            try:
-                return work()
-            finally:
-                close_old_connections()
+            self._kept.renew()
+            return work()
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, clean)
 
@@ -255,6 +255,24 @@ class Hub:
 
         await asyncio.gather(*(asyncio.get_running_loop().run_in_executor(self._pool, close) for _ in range(WORKERS)))
         self._pool.shutdown(wait=False)
+
+
+class _Kept(threading.local):
+    """This thread's connections to databases, with when they were opened."""
+
+    def __init__(self) -> None:
+        self.since: dict[str, tuple[Any, float]] = {}
+
+    def renew(self) -> None:
+        """Close those that failed or are old. The others stay open, unlike those of requests: sockets ask often."""
+        for opened in connections.all(initialized_only=True):
+            if opened.connection is None:
+                continue
+            held, since = self.since.get(opened.alias, (None, 0.0))
+            if held is not opened.connection:
+                self.since[opened.alias] = opened.connection, time.monotonic()
+            elif opened.errors_occurred or time.monotonic() - since > KEEP_CONNECTION:
+                opened.close()
 
 
 def _by_rights(subscriptions: Collection[Socket]) -> dict[str, list[Socket]]:
