@@ -1,4 +1,4 @@
-"""REST: nodes, to read and to act on, and events, to read."""
+"""REST: nodes, to read and to act on; their GPUs and events, to read."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster import machines, workloads
+from cluster import machines, queries, workloads
+from cluster.cards import STATES
+from cluster.gpu_table import GpuFilter
 from cluster.kinds import EVENT, NODE
 from cluster.models import Event, Node
 from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.views import ObjectViewSet, route
-from cluster.rows import event_row, node_row
+from cluster.rows import event_row, gpu_row, node_row
 from cluster.workloads import Usage
 
 
@@ -43,7 +45,7 @@ class NodeRow(serializers.ModelSerializer[Node]):
 
     class Meta:
         model = Node
-        exclude = ("resource_version", "deleted_at", "gpu_links")
+        exclude = ("resource_version", "deleted_at", "conditions", "gpu_links")
 
 
 class NodeViewSet(ObjectViewSet):
@@ -67,12 +69,73 @@ class NodeViewSet(ObjectViewSet):
     @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
     def act(self, request: Request, name: str, action: str) -> Response:
         """Cordon or uncordon; lose or recover, where the machines are simulated."""
-        machines.act(name, action)
+        machines.act(name, action, request.user.get_username())
         return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
 
 
 def _used(usage: Usage) -> dict[str, int]:
     return {**usage.requests, "pods": usage.pods, "gpus": usage.gpus}
+
+
+class GpuNodeFilter(filters.FilterSet):  # type: ignore[misc]
+    """`name` is any part of a node's name, `q` of a node's, job's, queue's or user's; `state` is one of a GPU's."""
+
+    name = filters.CharFilter(lookup_expr="icontains")
+    gpu_model = filters.CharFilter()
+    rack = filters.CharFilter()
+    spine = filters.CharFilter()
+    state = filters.ChoiceFilter(choices=[(state, state) for state in STATES], method="of_gpus")
+    job = filters.CharFilter(method="of_gpus", help_text="a job's uid")
+    q = filters.CharFilter(method="of_gpus")
+
+    class Meta:
+        model = Node
+        fields = ("name", "gpu_model", "rack", "spine")
+
+    def of_gpus(self, rows: Any, name: str, value: str) -> Any:
+        """Nodes that have a GPU of which this holds."""
+        asked = GpuFilter.of({name: value})
+        return rows.filter(name__in=[strip.node.name for strip in asked.narrow(queries.fleet(self.request.user).strips)])
+
+
+class GpuRow(serializers.Serializer[Any]):
+    """A machine with its GPUs, as the heatmap shows it."""
+
+    node = serializers.CharField()
+    ready = serializers.BooleanField()
+    cordoned = serializers.BooleanField()
+    spine = serializers.CharField()
+    rack = serializers.CharField()
+    gpu_model = serializers.CharField()
+    gpus = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="by index: `state`, who holds it, since when, `share` (of 1000 parts), `load` (percent, null: not measured), "
+        "`memory_mib`, and `parts` where several share a card",
+    )
+
+
+class GpuViewSet(ObjectViewSet):
+    """GPUs by machine."""
+
+    kind = NODE
+    queryset = Node.objects.filter(gpu_count__gt=0).only(*queries.FLEET_COLUMNS, "created_at")
+    serializer_class = GpuRow
+    filterset_class = GpuNodeFilter
+    ordering = "name"
+    ordering_fields = ("name", "gpu_count")
+    rights: ClassVar = {"list": "nodes.view", "counts": "nodes.view"}
+
+    def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
+        asked = GpuFilter.of(self.request.query_params)
+        return [gpu_row(strip) for strip in asked.narrow(queries.strips(self.request.user, page))]
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, filters=False)
+    def counts(self, request: Request) -> Response:
+        """How many GPUs are in which state: the figures of every page's head line."""
+        fleet = queries.fleet(request.user)
+        states = {state: fleet.counts[state] for state in STATES}
+        whole = {"nodes": len(fleet.strips), "whole_nodes_free": fleet.whole_free}
+        return Response({"total": fleet.total, "in_use": fleet.used, **whole, "states": states})
 
 
 class EventFilter(filters.FilterSet):  # type: ignore[misc]
@@ -117,6 +180,8 @@ urlpatterns = [
     *route("nodes", NodeViewSet, "nodes", get="list"),
     *route("nodes/<str:name>", NodeViewSet, "node", get="retrieve"),
     *route("nodes/<str:name>/actions/<str:action>", NodeViewSet, "node-action", post="act"),
+    *route("gpus", GpuViewSet, "gpus", get="list"),
+    *route("gpus/counts", GpuViewSet, "gpu-counts", get="counts"),
     *route("events", EventViewSet, "events", get="list"),
     *route("events/<str:uid>", EventViewSet, "event", get="retrieve"),
 ]

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from cluster import gpu_usage
 from cluster.access import policy
+from cluster.cards import IN_USE, STATES, Cell, Part, parts_of, state_of
 from cluster.models import Event, Node
-from cluster.workloads import Holder, Usage, current
+from cluster.runtime import now
+from cluster.workloads import Holder, Share, Usage, current
 
-STATES = ("allocated", "free", "releasing", "unhealthy", "cordoned", "unknown")
-"""What a GPU can be. A free GPU of a node that takes no pods is cordoned; on a node that is not ready all are unknown."""
-
-
-def gpu_state(node: Node, index: int, holder: Holder | None) -> str:
-    """The state of one GPU."""
-    if not node.ready:
-        return "unknown"
-    if index in node.gpu_unhealthy:
-        return "unhealthy"
-    if holder is not None:
-        return "releasing" if holder.releasing else "allocated"
-    return "cordoned" if node.cordoned else "free"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One GPU and who holds it."""
-
-    index: int
-    state: str
-    holder: Holder | None
+__all__ = ["STATES", "Cell", "Fleet", "Part", "Strip", "cells_of", "fleet", "nodes", "strips"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +33,49 @@ class Strip:
 
     @property
     def used(self) -> int:
-        return sum(cell.state in ("allocated", "releasing") for cell in self.cells)
+        return sum(cell.is_in_use for cell in self.cells)
 
     @property
     def runs(self) -> list[Run]:
-        """The cells as runs of equal state and job, for the table."""
+        """The cells as runs of equal state and job, for the table; cards that are shared stand alone."""
         runs: list[Run] = []
         for cell in self.cells:
-            if runs and runs[-1].state == cell.state and runs[-1].job_uid == (cell.holder.job_uid if cell.holder else ""):
-                runs[-1].last = cell.index
+            last = runs[-1] if runs else None
+            if last is not None and _is_like(last.cell, cell):
+                last.last = cell.index
             else:
-                runs.append(Run(cell.index, cell.index, cell.state, cell.holder))
+                runs.append(Run(cell.index, cell.index, cell))
         return runs
+
+
+def _is_like(a: Cell, b: Cell) -> bool:
+    said = [(cell.state, _job_of(cell), cell.size, cell.load) for cell in (a, b)]
+    return max(len(a.parts), len(b.parts)) < 2 and said[0] == said[1]
+
+
+def _job_of(cell: Cell) -> str:
+    return cell.holder.job_uid if cell.holder else ""
 
 
 @dataclass(slots=True)
 class Run:
-    """GPUs `first` to `last` of a node, alike in state and job."""
+    """GPUs `first` to `last` of a node, alike in state and job; `cell` is the first."""
 
     first: int
     last: int
-    state: str
-    holder: Holder | None
+    cell: Cell
+
+    @property
+    def state(self) -> str:
+        return self.cell.state
+
+    @property
+    def holder(self) -> Holder | None:
+        return self.cell.holder
 
     @property
     def job_uid(self) -> str:
-        return self.holder.job_uid if self.holder else ""
+        return _job_of(self.cell)
 
 
 def nodes(user: Any) -> QuerySet[Node]:
@@ -85,25 +85,53 @@ def nodes(user: Any) -> QuerySet[Node]:
 
 def strips(user: Any, rows: Sequence[Node]) -> list[Strip]:
     """The nodes with their GPUs' states, in their order."""
-    held = _held(current().holders(user, None if len(rows) > 200 else [row.name for row in rows]))
-    empty: Mapping[int, Holder] = {}
-    result = []
-    for row in rows:
-        mine = held.get(row.name, empty)
-        cells = (Cell(index, gpu_state(row, index, mine.get(index)), mine.get(index)) for index in range(row.gpu_count))
-        result.append(Strip(row, tuple(cells)))
-    return result
+    held: defaultdict[str, list[Holder]] = defaultdict(list)
+    for holder in current().holders(user, None if len(rows) > 200 else [row.name for row in rows]):
+        held[holder.node].append(holder)
+    present, nobody = now(), list[Holder]()
+    return [Strip(row, cells_of(row, held.get(row.name, nobody), present)) for row in rows]
 
 
-def _held(holders: Iterable[Holder]) -> dict[str, dict[int, Holder]]:
-    held: dict[str, dict[int, Holder]] = {}
+def cells_of(node: Node, holders: Iterable[Holder], present: datetime) -> tuple[Cell, ...]:
+    """The GPUs of one node. Who is to get some when others end has the first free ones reserved; which it will be is open."""
+    held, reserved = _by_gpu(node, holders)
+    usage = gpu_usage.of_row(node.gpu_usage)
+    if not usage.fresh(present):
+        usage = gpu_usage.NOTHING
+    cells, ill, facts = [], set(node.gpu_unhealthy), (node.heard, node.ready, node.cordoned)
+    for index in range(node.gpu_count):
+        memory = node.gpu_cards[index][1] if index < len(node.gpu_cards) else node.gpu_memory_mib
+        parts, over = parts_of(held[index], memory) if index in held else ((), False)
+        load = usage.load_of(index)
+        state = state_of(*facts, index in ill, parts, bool(reserved), load)
+        if state == "reserved":
+            parts = (Part(reserved.pop(0), 0),)
+        cells.append(Cell(index, state, parts, memory, load, usage.memory_of(index), over))
+    return tuple(cells)
+
+
+Held = dict[int, list[tuple[Holder, Share | None]]]
+
+
+def _by_gpu(node: Node, holders: Iterable[Holder]) -> tuple[Held, list[Holder]]:
+    """Who holds each GPU, and those that are to get one, once for each. Cards go by the UUIDs that the node registers."""
+    places = {uuid: index for index, (uuid, _memory) in enumerate(node.gpu_cards)}
+    held: Held = {}
+    reserved: list[Holder] = []
     for holder in holders:
-        held.setdefault(holder.node, {}).update(dict.fromkeys(holder.gpus, holder))
-    return held
+        reserved.extend([holder] * holder.reserved)
+        for gpu in holder.gpus:
+            held.setdefault(gpu, []).append((holder, None))
+        for share in holder.shares:
+            place = places.get(share.card, int(share.card) if share.card.isdecimal() and not places else -1)
+            if place >= 0:
+                held.setdefault(place, []).append((holder, share))
+    return held, reserved
 
 
 FLEET_COLUMNS = (
-    "uid", "name", "ready", "cordoned", "gpu_count", "gpu_model", "gpu_memory_mib", "gpu_unhealthy", "rack", "spine",
+    "uid", "name", "ready", "heard", "cordoned", "gpu_count", "gpu_model", "gpu_memory_mib", "gpu_unhealthy", "gpu_cards",
+    "gpu_usage", "rack", "spine",
 )  # fmt: skip
 
 
@@ -120,7 +148,7 @@ class Fleet:
 
     @property
     def used(self) -> int:
-        return self.counts["allocated"] + self.counts["releasing"]
+        return sum(self.counts[state] for state in IN_USE)
 
     @property
     def whole_free(self) -> int:
@@ -135,28 +163,6 @@ def fleet(user: Any, model: str = "") -> Fleet:
         rows = rows.filter(gpu_model=model)
     found = strips(user, list(rows.order_by("spine", "rack", "name")))
     return Fleet(found, Counter(cell.state for strip in found for cell in strip.cells))
-
-
-def fleet_json(shown: Fleet) -> dict[str, Any]:
-    """The fleet in the compact shape that the heatmap draws: names once, cells as one letter and one index each.
-
-    `nodes` are `[name, spine, rack, model, ready, cordoned, letters, jobs]`, `jobs` are `[uid, name, queue, owner]`.
-    """
-    jobs: dict[tuple[str, str, str, str], int] = {}
-    rows = []
-    for strip in shown.strips:
-        node = strip.node
-        held = []
-        for cell in strip.cells:
-            who = cell.holder
-            key = (who.job_uid, who.job, who.queue, who.owner) if who else None
-            held.append(-1 if key is None else jobs.setdefault(key, len(jobs)))
-        letters = "".join(LETTERS[cell.state] for cell in strip.cells)
-        rows.append([node.name, node.spine, node.rack, node.gpu_model, node.ready, node.cordoned, letters, held])
-    return {"nodes": rows, "jobs": [list(job) for job in jobs]}
-
-
-LETTERS = {"allocated": "a", "free": "f", "releasing": "r", "unhealthy": "u", "cordoned": "c", "unknown": "x"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from cluster import workloads
+from cluster import queries
+from cluster.cards import WHOLE, Cell, Part
 from cluster.models import Event, Node
-from cluster.queries import gpu_state
 from cluster.workloads import Holder
 
 Row = dict[str, Any]
@@ -39,31 +39,54 @@ def gpu_rows(user: Any, nodes: Collection[str] | None = None) -> list[Row]:
 
     The answers are those that the heatmap's page is drawn from; these rows keep it up to date.
     """
-    machines = Node.objects.filter(deleted_at=None, gpu_count__gt=0).defer("gpu_links", "labels", "taints")
+    machines = queries.nodes(user).filter(gpu_count__gt=0).only(*queries.FLEET_COLUMNS)
     if nodes is not None:
         machines = machines.filter(name__in=nodes)
-    held = {(holder.node, index): holder for holder in workloads.current().holders(user, nodes) for index in holder.gpus}
-    return [_gpus_of(machine, held) for machine in machines]
+    return [gpu_row(strip) for strip in queries.strips(user, list(machines.order_by("name")))]
 
 
-def _gpus_of(node: Node, held: dict[tuple[str, int], Holder]) -> Row:
+def gpu_row(strip: queries.Strip) -> Row:
+    """One machine with its GPUs."""
+    node = strip.node
     return {
         "node": node.name,
         "ready": node.ready,
         "cordoned": node.cordoned,
-        "gpus": [_slot(node, index, held.get((node.name, index))) for index in range(node.gpu_count)],
+        "spine": node.spine,
+        "rack": node.rack,
+        "gpu_model": node.gpu_model,
+        "gpus": [_slot(cell) for cell in strip.cells],
     }
 
 
-def _slot(node: Node, index: int, holder: Holder | None) -> Row:
-    return {
-        "index": index,
-        "state": gpu_state(node, index, holder),
-        "job_uid": holder.job_uid if holder else "",
-        "job": holder.job if holder else "",
-        "queue": holder.queue if holder else "",
-        "owner": holder.owner if holder else "",
-    }
+def _slot(cell: Cell) -> Row:
+    """One GPU. Of a card that several share, `parts` has each of them; what is not known, or not measured, is absent or None."""
+    row: Row = {"index": cell.index, "state": cell.state, **_who(cell.holder), "load": cell.load}
+    if cell.holder is not None:
+        row["share"] = cell.size
+    if cell.memory:
+        row["memory_mib"] = cell.memory
+    if cell.used is not None:
+        row["memory_used_mib"] = cell.used
+    if any(part.size < WHOLE for part in cell.parts) and cell.is_in_use:
+        row["parts"] = [_part(part) for part in cell.parts]
+    if cell.over:
+        row["over"] = True
+    return row
+
+
+def _part(part: Part) -> Row:
+    said: Row = {"share": part.size, "memory_mib": part.memory, "cores": part.cores, **_who(part.holder)}
+    return said | {"instance": part.instance} if part.instance else said
+
+
+def _who(holder: Holder | None) -> Row:
+    if holder is None:
+        return {"job_uid": "", "job": "", "queue": "", "owner": ""}
+    who: Row = {"job_uid": holder.job_uid, "job": holder.job, "queue": holder.queue, "owner": holder.owner}
+    if holder.task:
+        who |= {"task": holder.task, "task_index": holder.index}
+    return who | {"since": holder.since.isoformat()} if holder.since else who
 
 
 def event_row(event: Event) -> Row:

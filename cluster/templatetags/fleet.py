@@ -52,6 +52,12 @@ def bare(name: str) -> str:
 
 
 @register.filter
+def permille(size: int) -> str:
+    """Parts of a card, of which it has a thousand, in per cent: `33.3 %`."""
+    return f"{display.number(size / 10)} %"
+
+
+@register.filter
 def of(mapping: Mapping[str, Any], key: str) -> Any:
     """What a mapping has under a key; None when nothing."""
     return mapping.get(key)

@@ -87,7 +87,8 @@ def _is_number(text: str) -> bool:
 
 
 def _cycles(user: Any, numbers: Uids) -> dict[str, Row]:
-    found = Cycle.objects.all()[:120] if numbers is None else Cycle.objects.filter(number__in=filter(_is_number, numbers))
+    cycles = Cycle.objects.defer("decisions", "hooks")
+    found = cycles[:120] if numbers is None else cycles.filter(number__in=filter(_is_number, numbers))
     columns = ("number", "milliseconds", "actions", "considered", "bound", "evicted")
     return {str(c.number): {name: getattr(c, name) for name in columns} | {"at": c.at.isoformat()} for c in found}
 
@@ -223,6 +224,12 @@ class OverviewTopic(Topic):
         return []
 
 
+def _fleet() -> Topic:
+    from portal.live.fleet import FleetTopic
+
+    return FleetTopic()
+
+
 def is_name(text: str) -> bool:
     """Whether a text may name a topic or a row: short, and without NUL, which databases refuse."""
     return len(text) <= LONGEST and "\x00" not in text
@@ -243,12 +250,13 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "jobs": JobsTopic,
     "queues": lambda: Plain("queues", "queues.view", _queues),
     "topology": TopologyTopic,
+    "fleet": _fleet,
     "scheduler": lambda: Plain("scheduler", "scheduler.view", _cycles),
     "overview": OverviewTopic,
     "flows": rendered.flows,
     "crons": rendered.crons,
 }
-NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, scheduler, overview"
+NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, scheduler, overview"
 _PAGES: dict[str, Callable[[str], Topic]] = {"flow": rendered.flow, "cron": rendered.cron, "bulk": rendered.BulkPage}
 
 __all__ = ["Answer", "Topic", "Uids", "is_name", "make"]

@@ -1,30 +1,26 @@
 // The fleet on canvas: spine > rack > node > GPU. One canvas a row of racks ("band"), painted when it comes into view,
-// so that a fleet of any size costs only what is seen. A change repaints its own cells and nothing else.
+// so that a fleet of any size costs only what is seen. A change repaints its own cells and nothing else; what is pointed at
+// and what is selected are outlined by elements above the canvas, and cost no painting at all.
 import { paintCell, palette } from "./gpucell.js";
+import { layOut } from "./fleetlayout.js";
 
 const FADE = 240;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const DENSITIES = [
-  { upTo: 400, ch: 18, min: 9, max: 36, label: true, head: 18, pitch: 3, columns: 230 },
-  { upTo: 2500, ch: 13, min: 9, max: 36, label: true, head: 18, pitch: 2, columns: 230 },
-  { upTo: 12000, ch: 9, min: 6, max: 16, label: true, head: 16, pitch: 1, columns: 170 },
-  { upTo: Infinity, ch: 5, min: 4, max: 8, label: false, head: 14, pitch: 1, columns: 92 },
-];
-const UNRACKED = 16; // nodes without a rack are shown in blocks of so many
 
 export class FleetMap {
-  /** `words(spine)` gives the texts of a spine's head; `look` has mode, colours by category, filter, selected node, picked cell. */
-  constructor(host, nodes, look, words) {
-    Object.assign(this, { host, nodes, look, words, bands: [], places: new Map(), fades: new Map(), repainted: 0 });
-    this.byName = new Map(nodes.map((node) => [node.name, node]));
-    this.total = nodes.reduce((sum, node) => sum + node.cells.length, 0);
-    this.widest = Math.max(1, ...nodes.map((node) => node.cells.length));
-    this.spines = group(nodes, (node) => node.spine).map(([name, members]) => ({ name, nodes: members, racks: racksOf(members) }));
+  /**
+   * `look` has `fill(node, cell)`, `filter(node, cell)` and `selected` (a node's name). `words` gives texts: `spine(spine)` →
+   * {name, detail}, `rack(rack)` → {title, free}, `node(node)` → what is written over it. `options`: `heads` (whether spines and
+   * racks are named), `height` (a fleet is drawn so small that it fits), `zoom` (steps from the usual size).
+   */
+  constructor(host, nodes, look, words, options = {}) {
+    Object.assign(this, { host, nodes, look, words, options: { heads: true, zoom: 0, ...options }, fades: new Map(), repainted: 0, drawn: 0, picked: null });
+    this.outlines = { selected: outline("hm-selected"), picked: outline("hm-picked") };
     this.eye = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) this.#see(target.band, isIntersecting);
-    }, { rootMargin: "600px 0px" });
+    }, { rootMargin: "400px 0px" });
     new ResizeObserver(() => {
-      if (Math.abs(host.clientWidth - this.width) > 2) this.layout();
+      if (Math.abs(host.clientWidth - this.plan.width) > 2) this.layout();
     }).observe(host);
     this.layout();
   }
@@ -32,47 +28,45 @@ export class FleetMap {
   /** Place everything anew for the host's width. */
   layout() {
     this.eye.disconnect();
-    this.host.replaceChildren();
-    this.bands = [];
-    this.places.clear();
-    this.width = this.host.clientWidth;
-    const size = { ...DENSITIES.find((each) => this.total <= each.upTo) };
-    const widestSpine = Math.max(...this.spines.map((spine) => spine.racks.length));
-    const least = this.width < 500 ? 2 : 1;
-    size.across = Math.max(least, Math.min(Math.floor(this.width / size.columns), Math.max(widestSpine, 4)));
-    size.label = size.label ? this.#labelWidth() : 0;
-    size.gap = this.width < 500 ? 12 : 20;
-    const rackWidth = (this.width - 2 - (size.across - 1) * size.gap) / size.across;
-    size.cw = Math.max(size.min, Math.min(size.max, Math.floor((rackWidth - size.label) / this.widest) - 1));
-    size.rack = size.label + this.widest * (size.cw + 1) - 1;
-    size.gap = size.across > 1 ? Math.min(56, Math.max(8, (this.width - 2 - size.across * size.rack) / (size.across - 1))) : 0;
-    this.size = size;
-    for (const spine of this.spines) this.#spine(spine);
+    this.fades.clear();
+    this.colours = palette(this.host);
+    this.plan = layOut(this.nodes, this.host, this.options);
+    const sections = this.plan.spines.map((spine) => this.#section(spine));
+    this.host.replaceChildren(...sections, this.outlines.selected, this.outlines.picked);
+    for (const band of this.plan.bands) this.eye.observe(band.canvas);
+    this.outline();
   }
 
-  #labelWidth() {
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = `400 11px ${getComputedStyle(this.host).fontFamily}`;
-    const widths = this.nodes.slice(0, 400).map((node) => pen.measureText(node.label).width);
-    return Math.min(this.width < 500 ? 34 : 72, Math.ceil(Math.max(14, ...widths)) + 6);
+  /** Draw larger or smaller by steps, as far as that goes. */
+  zoom(by) {
+    const before = this.plan.density;
+    this.options.zoom += by;
+    this.layout();
+    if (this.plan.density === before) this.options.zoom -= by;
   }
 
-  #spine(spine) {
+  #section(spine) {
     const section = document.createElement("section");
     section.className = "hm-spine";
-    const head = document.createElement("h3");
-    spine.head = head;
-    section.append(head);
-    this.host.append(section);
-    this.describe(spine);
-    for (let at = 0; at < spine.racks.length; at += this.size.across) {
-      this.#band(section, spine, spine.racks.slice(at, at + this.size.across));
+    if (this.options.heads) {
+      spine.head = document.createElement("h3");
+      section.append(spine.head);
+      this.describe(spine);
     }
+    for (const band of spine.bands) {
+      const canvas = document.createElement("canvas");
+      Object.assign(canvas.style, { width: `${this.plan.width}px`, height: `${band.height}px` });
+      canvas.band = band;
+      band.canvas = canvas;
+      section.append(canvas);
+    }
+    return section;
   }
 
   /** Write a spine's head: its name, models and what is free. */
   describe(spine) {
-    const { name, detail } = this.words(spine);
+    if (!spine.head) return;
+    const { name, detail } = this.words.spine(spine);
     const strong = document.createElement("b");
     strong.textContent = name;
     const rest = document.createElement("span");
@@ -80,61 +74,47 @@ export class FleetMap {
     spine.head.replaceChildren(strong, rest);
   }
 
-  #band(section, spine, racks) {
-    const { size } = this;
-    const canvas = document.createElement("canvas");
-    const rows = Math.max(...racks.map((rack) => rack.nodes.length));
-    const band = { canvas, spine, racks, index: this.bands.length, height: size.head + rows * (size.ch + size.pitch) + 6, seen: false };
-    canvas.band = band;
-    canvas.style.width = `${this.width}px`;
-    canvas.style.height = `${band.height}px`;
-    racks.forEach((rack, column) => {
-      rack.x = 1 + column * (size.rack + size.gap);
-      rack.nodes.forEach((node, row) => this.places.set(node, { band, rack, column, row, x: rack.x + size.label, y: size.head + row * (size.ch + size.pitch) }));
-    });
-    this.bands.push(band);
-    section.append(canvas);
-    this.eye.observe(canvas);
-  }
-
   #see(band, seen) {
-    if (seen === band.seen) return;
-    band.seen = seen;
-    if (seen) {
-      const scale = Math.max(1, devicePixelRatio);
-      band.canvas.width = Math.round(this.width * scale);
-      band.canvas.height = Math.round(band.height * scale);
-      band.pen = band.canvas.getContext("2d");
-      band.pen.setTransform(scale, 0, 0, scale, 0, 0);
-      this.draw(band);
-    } else {
+    if (seen === Boolean(band.pen)) return;
+    if (!seen) {
       band.canvas.width = band.canvas.height = 0; // gives the memory back
       band.pen = null;
+      return;
     }
+    const scale = Math.max(1, devicePixelRatio);
+    band.canvas.width = Math.round(this.plan.width * scale);
+    band.canvas.height = Math.round(band.height * scale);
+    band.pen = band.canvas.getContext("2d");
+    band.pen.setTransform(scale, 0, 0, scale, 0, 0);
+    this.#draw(band);
+    if (!this.isPainted) performance.mark("fleet-painted");
+    this.isPainted = true;
   }
 
-  /** Paint every band in view anew: after a change of mode, theme, filter. */
+  /** Paint every band in view anew: after a change of colouring, theme, filter. */
   redraw() {
     this.colours = palette(this.host);
-    for (const band of this.bands) if (band.seen) this.draw(band);
+    for (const band of this.plan.bands) if (band.pen) this.#draw(band);
+    this.outline();
   }
 
-  draw(band) {
-    this.colours ??= palette(this.host);
+  #draw(band) {
     const { pen } = band;
-    if (!pen) return;
-    pen.clearRect(0, 0, this.width, band.height);
+    this.drawn += 1;
+    pen.clearRect(0, 0, this.plan.width, band.height);
     for (const rack of band.racks) {
       this.#rackHead(pen, rack);
       for (const node of rack.nodes) this.#node(pen, node);
     }
-    for (const rack of band.racks) for (const node of rack.nodes) this.#outline(pen, node);
   }
 
   #rackHead(pen, rack) {
-    const { size, colours } = this;
-    if (!rack.title && size.label) return;
+    const { size } = this.plan;
+    if (!size.head) return;
     const { title, free } = this.words.rack(rack);
+    const { colours } = this;
+    pen.clearRect(rack.x - 1, 0, size.rack + 2, size.head - 2);
+    if (!title && size.label) return;
     pen.textBaseline = "alphabetic";
     pen.textAlign = "right";
     pen.font = `400 11px ${colours.font}`;
@@ -148,13 +128,13 @@ export class FleetMap {
   }
 
   #node(pen, node) {
-    const { size, colours, look } = this;
-    const place = this.places.get(node);
+    const { size } = this.plan;
+    const place = this.plan.places.get(node);
     if (size.label) {
       pen.textAlign = "left";
       pen.textBaseline = "alphabetic";
-      pen.font = `${node.name === look.selected ? 600 : 400} ${Math.min(11, size.ch + 1)}px ${colours.font}`;
-      pen.fillStyle = node.name === look.selected ? colours.ink : colours.ink3;
+      pen.font = `400 ${Math.min(11, size.ch + 1)}px ${this.colours.font}`;
+      pen.fillStyle = this.colours.ink3;
       pen.fillText(clipped(pen, node.label, size.label - 4), place.rack.x, place.y + size.ch / 2 + 4);
     }
     for (let gpu = 0; gpu < node.cells.length; gpu += 1) this.#cell(pen, node, gpu, node.cells[gpu], 1);
@@ -162,10 +142,11 @@ export class FleetMap {
   }
 
   #nodeWord(pen, node, place) {
-    const { size, colours } = this;
-    const word = this.words.node(node);
-    if (!word || !size.label || size.ch < 10) return;
-    const width = node.cells.length * (size.cw + 1) - 1;
+    const { size } = this.plan;
+    const { colours } = this;
+    const word = size.label && size.ch >= 10 ? this.words.node(node) : "";
+    if (!word) return;
+    const width = node.cells.length * (size.cw + size.gap) - size.gap;
     pen.font = `500 10px ${colours.font}`;
     pen.textAlign = "center";
     pen.textBaseline = "alphabetic";
@@ -178,61 +159,78 @@ export class FleetMap {
   }
 
   #cell(pen, node, gpu, cell, alpha) {
-    const { size, look } = this;
-    const place = this.places.get(node);
+    const { size } = this.plan;
+    const { look } = this;
+    const place = this.plan.places.get(node);
     pen.globalAlpha = alpha * (look.filter && !look.filter(node, cell) ? 0.16 : 1);
-    paintCell(pen, this.colours, look.fill(node, cell), place.x + gpu * (size.cw + 1), place.y, size.cw, size.ch);
+    paintCell(pen, this.colours, look.fill(node, cell), place.x + gpu * (size.cw + size.gap), place.y, size.cw, size.ch);
     pen.globalAlpha = 1;
   }
 
-  #outline(pen, node) {
-    const { size, colours, look } = this;
-    const place = this.places.get(node);
-    const width = node.cells.length * (size.cw + 1) - 1;
-    pen.strokeStyle = colours.ink;
-    pen.lineWidth = 2;
-    if (node.name === look.selected) pen.strokeRect(place.x - 2, place.y - 2, width + 4, size.ch + 4);
-    if (look.picked?.node === node) pen.strokeRect(place.x + look.picked.gpu * (size.cw + 1) - 1, place.y - 1, size.cw + 2, size.ch + 2);
-  }
-
-  /** Show that cells of a node are other than before: `before` has the old cells. Only they are painted, fading over. */
-  repaint(node, before) {
-    const place = this.places.get(node);
-    node.cells.forEach((cell, gpu) => {
-      const old = before[gpu];
-      if (old && old.state === cell.state && old.job === cell.job) return;
-      this.repainted += 1;
-      if (place?.band.seen) this.fades.set(`${node.name}/${gpu}`, { node, gpu, old: old ?? cell, start: performance.now() });
-    });
-    if (this.fades.size && !this.frame) this.frame = requestAnimationFrame((now) => this.#fade(now));
+  /** Show that cells are other than before: `changes` has what the cells of each node were. Only they are painted, fading over. */
+  repaint(changes) {
+    const racks = new Set();
+    const spines = new Set();
+    const now = performance.now();
+    for (const [node, before] of changes) {
+      const place = this.plan.places.get(node);
+      node.cells.forEach((cell, gpu) => {
+        if (cell === before[gpu]) return;
+        this.repainted += 1;
+        if (place.band.pen) this.fades.set(`${node.name}/${gpu}`, { node, gpu, old: before[gpu], start: now });
+      });
+      racks.add(place.rack);
+      spines.add(place.band.spine);
+    }
+    for (const rack of racks) if (rack.band.pen) this.#rackHead(rack.band.pen, rack);
+    for (const spine of spines) this.describe(spine);
+    if (this.fades.size && !this.frame) this.frame = requestAnimationFrame((at) => this.#fade(at));
   }
 
   #fade(now) {
     this.frame = 0;
-    const { size, colours } = this;
+    const { size, places } = this.plan;
     for (const [key, { node, gpu, old, start }] of this.fades) {
-      const place = this.places.get(node);
-      const pen = place?.band.pen;
+      const place = places.get(node);
+      const pen = place.band.pen;
       const done = still.matches ? 1 : Math.min(1, Math.max(0, (now - start) / FADE));
       if (pen) {
-        pen.fillStyle = colours.bg;
-        pen.fillRect(place.x + gpu * (size.cw + 1), place.y, size.cw, size.ch);
+        pen.fillStyle = this.colours.bg;
+        pen.fillRect(place.x + gpu * (size.cw + size.gap), place.y, size.cw, size.ch);
         if (done < 1) this.#cell(pen, node, gpu, old, 1 - done);
         this.#cell(pen, node, gpu, node.cells[gpu], done);
-        if (this.words.node(node)) this.#nodeWord(pen, node, place);
-        if (node.name === this.look.selected || this.look.picked?.node === node) this.#outline(pen, node);
+        this.#nodeWord(pen, node, place);
       }
       if (done >= 1 || !pen) this.fades.delete(key);
     }
     if (this.fades.size) this.frame = requestAnimationFrame((next) => this.#fade(next));
   }
 
-  /** The GPU under a point of a band's canvas, or null. */
+  /** Point at a GPU, or at none. */
+  pick(hit) {
+    this.picked = hit;
+    this.outline();
+  }
+
+  /** Put the outlines where the selected node and the GPU that is pointed at are. */
+  outline() {
+    const chosen = this.look.selected && this.nodes.find((node) => node.name === this.look.selected);
+    lay(this.outlines.selected, chosen ? this.#wide(chosen) : null, 2);
+    lay(this.outlines.picked, this.picked ? this.box(this.picked) : null, 1);
+  }
+
+  #wide(node) {
+    const box = this.box({ node, gpu: 0 });
+    const { size } = this.plan;
+    return { ...box, w: node.cells.length * (size.cw + size.gap) - size.gap };
+  }
+
+  /** The GPU under a point of a band's canvas; `gpu` is -1 on the node's name; null beside them. */
   at(band, x, y) {
-    const { size } = this;
+    const { size } = this.plan;
     const row = Math.floor((y - size.head) / (size.ch + size.pitch));
     for (const rack of band.racks) {
-      const gpu = Math.floor((x - rack.x - size.label) / (size.cw + 1));
+      const gpu = Math.floor((x - rack.x - size.label) / (size.cw + size.gap));
       const node = rack.nodes[row];
       if (x >= rack.x && x < rack.x + size.rack && node) return gpu < 0 ? { node, gpu: -1 } : gpu < node.cells.length ? { node, gpu } : null;
     }
@@ -241,13 +239,16 @@ export class FleetMap {
 
   /** Where a GPU is, in the host's coordinates. */
   box({ node, gpu }) {
-    const place = this.places.get(node);
-    return { x: place.band.canvas.offsetLeft + place.x + gpu * (this.size.cw + 1), y: place.band.canvas.offsetTop + place.y, w: this.size.cw, h: this.size.ch };
+    const { size, places } = this.plan;
+    const place = places.get(node);
+    const { canvas } = place.band;
+    return { x: canvas.offsetLeft + place.x + gpu * (size.cw + size.gap), y: canvas.offsetTop + place.y, w: size.cw, h: size.ch };
   }
 
   /** The GPU one step away: `dx` along the node and then the racks, `dy` over nodes and then bands. */
   step({ node, gpu }, dx, dy) {
-    const place = this.places.get(node);
+    const { places, bands } = this.plan;
+    const place = places.get(node);
     if (dx) {
       const next = gpu + dx;
       if (next >= 0 && next < node.cells.length) return { node, gpu: next };
@@ -258,32 +259,32 @@ export class FleetMap {
     }
     let found = place.rack.nodes[place.row + dy];
     if (!found) {
-      const band = this.bands[place.band.index + dy];
+      const band = bands[place.band.index + dy];
       const rack = band?.racks[Math.min(place.column, band.racks.length - 1)];
       found = rack && (dy > 0 ? rack.nodes[0] : rack.nodes.at(-1));
     }
     return found ? { node: found, gpu: Math.min(gpu, found.cells.length - 1) } : { node, gpu };
   }
-}
 
-/** Racks of a spine in order; nodes without one in blocks. */
-function racksOf(nodes) {
-  return group(nodes, (node) => node.rack).flatMap(([name, members]) => {
-    const size = name ? members.length : UNRACKED;
-    const racks = [];
-    for (let at = 0; at < members.length; at += size) racks.push({ title: name, name, first: at === 0, nodes: members.slice(at, at + size) });
-    return racks;
-  });
-}
-
-function group(items, key) {
-  const groups = new Map();
-  for (const item of items) {
-    const name = key(item);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(item);
+  /** The first GPU of the next spine, or of the one before. */
+  leap({ node, gpu }, by) {
+    const { places, spines } = this.plan;
+    const spine = spines[spines.indexOf(places.get(node).band.spine) + by];
+    return spine ? { node: spine.nodes[0], gpu: 0 } : { node, gpu };
   }
-  return [...groups];
+}
+
+function outline(name) {
+  const made = document.createElement("i");
+  made.className = `hm-outline ${name}`;
+  made.hidden = true;
+  return made;
+}
+
+function lay(element, box, around) {
+  element.hidden = !box;
+  if (!box) return;
+  Object.assign(element.style, { left: `${box.x - around}px`, top: `${box.y - around}px`, width: `${box.w + 2 * around}px`, height: `${box.h + 2 * around}px` });
 }
 
 function clipped(pen, text, room) {

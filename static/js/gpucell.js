@@ -1,4 +1,6 @@
-// One GPU as a cell: its colour, and a mark that says the same without colour.
+// One GPU as a cell: its colour, and a mark that says the same without colour. Cells too small for marks are colour alone.
+
+const BIG = 9; // px a side from which a cell has room for its mark
 
 /** The colours of the page's theme, read once a drawing. */
 export function palette(element) {
@@ -7,109 +9,160 @@ export function palette(element) {
   const bg = css("--ba-bg");
   const found = {
     font: css("--ba-font"), bg, ink: css("--ba-ink"), ink2: css("--ba-ink2"), ink3: css("--ba-ink3"), line: css("--ba-line2"), track: css("--ba-track"),
-    allocated: css("--gpu-a"), releasing: css("--st-terminating"), unhealthy: css("--st-failed"), cordoned: css("--st-aborted"), unknown: css("--st-unknown-t"),
-    categories: [], tints: [],
+    allocated: css("--gpu-a"), second: css("--gpu-b"), reserved: css("--st-inqueue"), releasing: css("--st-terminating"), unhealthy: css("--st-failed"),
+    cordoned: css("--st-aborted"), not_ready: css("--st-pending"), unknown: css("--st-unknown-t"), categories: [], tints: [], ramp: [],
   };
   for (let at = 0; at <= 6; at += 1) {
     found.categories.push(mix(css(`--cat-${at}`), bg, 0.84));
     found.tints.push(mix(css(`--cat-${at}`), bg, 0.22));
+    found.ramp.push(css(`--rp-${at}`));
   }
+  found.small = {
+    allocated: found.allocated, shared: found.second, idle: mix(found.allocated, bg, 0.3), free: found.track, reserved: mix(found.reserved, bg, 0.62),
+    releasing: found.releasing, unhealthy: found.unhealthy, cordoned: mix(found.cordoned, bg, 0.5), not_ready: found.not_ready, unknown: mix(found.unknown, bg, 0.22), unmeasured: found.track,
+  };
   return found;
 }
 
-/** Paint a cell. `fill` is a state's name, a number: a category of an allocated GPU, or `{tint}`: the category of a free one. */
+/**
+ * Paint a cell. `fill` is a state's name, a number: a category of an allocated GPU, `{tint}`: the category of a free one,
+ * `{ramp}`: a step of the load ramp, or `{parts}`: [{size, category}] of a card that is shared, `category` null by turns.
+ */
 export function paintCell(pen, colours, fill, x, y, w, h) {
-  const big = w >= 9 && h >= 9;
-  if (typeof fill === "number") {
-    pen.fillStyle = colours.categories[fill];
-    pen.fillRect(x, y, w, h);
-  } else if (typeof fill === "object") {
-    pen.fillStyle = colours.tints[fill.tint];
-    pen.fillRect(x, y, w, h);
-    PAINT.free(pen, colours, x, y, w, h);
-  } else PAINT[fill](pen, colours, x, y, w, h, big);
+  const big = w >= BIG && h >= BIG;
+  if (typeof fill === "string") {
+    if (big || fill === "allocated") PAINT[fill](pen, colours, x, y, w, h);
+    else flat(pen, colours.small[fill], x, y, w, h);
+  } else if (typeof fill === "number") flat(pen, colours.categories[fill], x, y, w, h);
+  else if (fill.parts) parted(pen, colours, fill.parts, x, y, w, h);
+  else if (fill.tint !== undefined) {
+    flat(pen, colours.tints[fill.tint], x, y, w, h);
+    if (big) frame(pen, colours.line, x, y, w, h);
+  } else flat(pen, colours.ramp[fill.ramp], x, y, w, h);
+}
+
+function flat(pen, colour, x, y, w, h) {
+  pen.fillStyle = colour;
+  pen.fillRect(x, y, w, h);
+}
+
+function frame(pen, colour, x, y, w, h, width = 1) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.strokeRect(x + width / 2, y + width / 2, w - width, h - width);
+}
+
+/** The parts of a card side by side, as wide as they are; what is left is the empty track. */
+function parted(pen, colours, parts, x, y, w, h) {
+  flat(pen, colours.track, x, y, w, h);
+  let from = 0;
+  parts.forEach(({ size, category }, at) => {
+    const left = x + Math.round((from / 1000) * w);
+    from += size;
+    const right = x + Math.round((from / 1000) * w);
+    const gap = right - left > 3 && from < 1000 ? 1 : 0;
+    flat(pen, category === null ? (at % 2 ? colours.second : colours.allocated) : colours.categories[category], left, y, right - left - gap, h);
+  });
+  if (w >= BIG && h >= BIG) frame(pen, colours.line, x, y, w, h);
 }
 
 const PAINT = {
   allocated(pen, c, x, y, w, h) {
-    pen.fillStyle = c.allocated;
-    pen.fillRect(x, y, w, h);
+    flat(pen, c.allocated, x, y, w, h);
+  },
+  shared(pen, c, x, y, w, h) {
+    parted(pen, c, [{ size: 450, category: null }, { size: 300, category: null }], x, y, w, h);
+  },
+  idle(pen, c, x, y, w, h) {
+    flat(pen, c.allocated, x, y, w, h);
+    flat(pen, c.bg, x + 3, y + 3, w - 6, h - 6);
+    dot(pen, c.allocated, x + w / 2, y + h / 2, 1.6);
   },
   free(pen, c, x, y, w, h) {
-    pen.strokeStyle = c.line;
-    pen.lineWidth = 1;
-    pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    frame(pen, c.line, x, y, w, h);
   },
-  releasing(pen, c, x, y, w, h, big) {
-    pen.fillStyle = c.releasing;
-    pen.fillRect(x, y, w, h);
-    if (!big) return;
-    pen.fillStyle = c.bg;
-    const cx = x + w / 2;
-    const cy = y + h / 2;
-    pen.beginPath();
-    pen.moveTo(cx - 3, cy - 2);
-    pen.lineTo(cx + 3, cy - 2);
-    pen.lineTo(cx, cy + 2.5);
-    pen.fill();
+  reserved(pen, c, x, y, w, h) {
+    hatch(pen, x, y, w, h, c.reserved, 4, 1.5);
+    frame(pen, c.reserved, x, y, w, h, 1.5);
   },
-  unhealthy(pen, c, x, y, w, h, big) {
-    pen.fillStyle = c.unhealthy;
-    pen.fillRect(x, y, w, h);
-    pen.strokeStyle = c.bg;
-    pen.lineWidth = big ? 2 : 1;
+  releasing(pen, c, x, y, w, h) {
+    flat(pen, c.releasing, x, y, w, h);
+    shape(pen, c.bg, [[-3, -2], [3, -2], [0, 2.5]], x + w / 2, y + h / 2);
+  },
+  unhealthy(pen, c, x, y, w, h) {
+    flat(pen, c.unhealthy, x, y, w, h);
     const m = Math.min(w, h) * 0.26;
+    const [cx, cy] = [x + w / 2, y + h / 2];
+    lines(pen, c.bg, 2, [[cx - m, cy - m, cx + m, cy + m], [cx + m, cy - m, cx - m, cy + m]]);
+  },
+  cordoned(pen, c, x, y, w, h) {
+    flat(pen, c.track, x, y, w, h);
+    hatch(pen, x, y, w, h, c.cordoned, 4, 1);
+  },
+  not_ready(pen, c, x, y, w, h) {
+    flat(pen, c.not_ready, x, y, w, h);
     const cx = x + w / 2;
-    const cy = y + h / 2;
-    pen.beginPath();
-    pen.moveTo(cx - m, cy - m);
-    pen.lineTo(cx + m, cy + m);
-    pen.moveTo(cx + m, cy - m);
-    pen.lineTo(cx - m, cy + m);
-    pen.stroke();
+    lines(pen, c.bg, 2, [[cx, y + h * 0.22, cx, y + h * 0.56], [cx, y + h * 0.68, cx, y + h * 0.68 + 2]]);
   },
-  cordoned(pen, c, x, y, w, h, big) {
-    pen.fillStyle = c.track;
-    pen.fillRect(x, y, w, h);
-    hatch(pen, x, y, w, h, c.cordoned, big ? 4 : 3);
-  },
-  unknown(pen, c, x, y, w, h, big) {
+  unknown(pen, c, x, y, w, h) {
     pen.setLineDash([2, 2]);
-    pen.strokeStyle = c.unknown;
-    pen.lineWidth = 1;
-    pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+    frame(pen, c.unknown, x, y, w, h);
     pen.setLineDash([]);
-    if (!big) return;
     pen.fillStyle = c.unknown;
     pen.font = `600 10px ${c.font}`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     pen.fillText("?", x + w / 2, y + h / 2 + 0.5);
   },
+  unmeasured(pen, c, x, y, w, h) {
+    flat(pen, c.track, x, y, w, h);
+    for (let at = 3; at < w; at += 4) dot(pen, c.ink3, x + at, y + h / 2, 0.8);
+  },
 };
 
-function hatch(pen, x, y, w, h, colour, step) {
+function dot(pen, colour, x, y, radius) {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 7);
+  pen.fill();
+}
+
+function shape(pen, colour, points, x, y) {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  for (const [dx, dy] of points) pen.lineTo(x + dx, y + dy);
+  pen.fill();
+}
+
+function lines(pen, colour, width, pairs) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.beginPath();
+  for (const [ax, ay, bx, by] of pairs) {
+    pen.moveTo(ax, ay);
+    pen.lineTo(bx, by);
+  }
+  pen.stroke();
+}
+
+function hatch(pen, x, y, w, h, colour, step, width) {
   pen.save();
   pen.beginPath();
   pen.rect(x, y, w, h);
   pen.clip();
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1;
-  pen.beginPath();
-  for (let at = -h; at < w + h; at += step) {
-    pen.moveTo(x + at, y + h);
-    pen.lineTo(x + at + h, y);
-  }
-  pen.stroke();
+  const found = [];
+  for (let at = -h; at < w + h; at += step) found.push([x + at, y + h, x + at + h, y]);
+  lines(pen, colour, width, found);
   pen.restore();
 }
 
 /** `share` of one #rrggbb over another (or #rgb). */
-function mix(over, under, share) {
+export function mix(over, under, share) {
   const parse = (hex) => {
     const full = hex.length < 7 ? [...hex.slice(1)].map((digit) => digit + digit).join("") : hex.slice(1);
     return [0, 2, 4].map((at) => Number.parseInt(full.slice(at, at + 2), 16));
   };
   const below = parse(under);
-  return `rgb(${parse(over).map((part, at) => Math.round(part * share + below[at] * (1 - share))).join(" ")})`;
+  const parts = parse(over).map((part, at) => Math.round(part * share + below[at] * (1 - share)));
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -1,0 +1,64 @@
+"""The topic of the heatmap: the whole fleet as its page has it, then the GPUs that changed.
+
+A page says by `=digest` which fleet it was drawn from (`=` when it does not know any more). The first answer is the fleet in
+its compact shape, or `same` when that is what the page has; so nothing is lost between a page and its socket, nor after a
+break that was too long to be caught up with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from cluster import compact, queries
+from cluster.access import policy
+from portal.live.answers import Answer, Row, Uids
+from portal.live.topics import TopologyTopic
+
+MARK = "="
+
+
+class FleetTopic(TopologyTopic):
+    """As `topology`, whose notices it hears, with a first answer of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "fleet"
+        self._came: set[str] = set()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """The fleet, for a page that comes; the machines that are named, for one that was away for a moment."""
+        if not _is_whole(uids):
+            return super().load(user, uids)
+        rights = policy().rights(user)
+        self._came.add(rights)
+        text, digest = compact.encoded(queries.fleet(user))
+        self._came.add(rights)  # a delta that begins only now tells machines whole: this page may have seen what no other has
+        known = {name.removeprefix(MARK) for name in uids or ()}
+        return Answer(extras={"same": True} if known == {digest} else {"fleet": orjson.Fragment(text), "digest": digest})
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        """The GPUs that changed; the fleet, when anything may have."""
+        rights = policy().rights(user)
+        if _is_whole(uids):
+            text, digest = compact.encoded(queries.fleet(user))
+            return Answer(extras={"fleet": orjson.Fragment(text), "digest": digest})
+        if rights not in self._came:
+            return super().delta(user, uids)
+        self._came.discard(rights)
+        rows = self._load(user, uids)
+        self._told[rights].tell(rows, rows.keys(), uids or ())
+        return Answer(rows)
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        """What `topology` is told."""
+        return uids if topic == "topology" else ()
+
+    def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
+        """Machines only."""
+        return super().gone([name for name in asked or () if not name.startswith(MARK)], rows)
+
+
+def _is_whole(uids: Uids) -> bool:
+    return uids is None or any(name.startswith(MARK) for name in uids)
