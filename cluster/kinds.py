@@ -47,6 +47,7 @@ RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices"
 RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", has_status=True)
 RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas", has_status=True)
+LIMIT_RANGE = Kind("", "v1", "LimitRange", "limitranges")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
 NETWORK_POLICY = Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies")
 DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", has_status=True)
@@ -67,7 +68,7 @@ PLAIN_JOB = Kind("batch", "v1", "Job", "jobs", has_status=True)
 """Kubernetes's own Job. Like the three above it is only read: what pods of theirs are given follows from their owner."""
 
 KINDS: tuple[Kind, ...] = (
-    POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, PRIORITY_CLASS,
+    POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, CLAIM, RESOURCE_QUOTA, LIMIT_RANGE, PRIORITY_CLASS,
     NETWORK_POLICY, DISRUPTION_BUDGET, LEASE, JOB, QUEUE, POD_GROUP, COMMAND, HYPER_NODE, NUMATOPOLOGY,
     VOLUME, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_CAPACITY,
     DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE,

@@ -24,7 +24,7 @@ def of_job(job: Obj, schedulers: Sequence[str], reader: Reader) -> Iterator[str]
         ours = " or ".join(schedulers)
         yield f"spec.schedulerName: {name!r} is not {ours}, which Basalt serves: another scheduler has to place its pods"
     yield from _priority(spec.get("priorityClassName"), "spec.priorityClassName", reader)
-    yield from _beyond(spec.get("queue") or "default", _least(spec), "spec.minAvailable: the gang minimum", reader)
+    yield from _beyond(spec.get("queue") or "default", least(spec), "spec.minAvailable: the gang minimum", reader)
 
 
 def of_group(group: Obj, reader: Reader) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _priority(name: Any, where: str, reader: Reader) -> Iterator[str]:
         yield f"{where}: there is no priority class {name!r}: it counts as 0 until there is"
 
 
-def _least(spec: Obj) -> dict[str, int]:
+def least(spec: Obj) -> dict[str, int]:
     """What the smallest gang asks for: of each task its minimum, the rest of the job's minimum left out."""
     asked: dict[str, int] = {}
     for task in spec.get("tasks") or ():

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("cluster", "scheduler", "queues", "jobs", "portal")
 KEYWORDS: dict[str, Any] = {
     "_": None,
+    "_now": None,
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,

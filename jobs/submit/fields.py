@@ -16,6 +16,8 @@ from jobs.submit.draft import Draft, Path
 
 GPU = "nvidia.com/gpu"
 GPU_PRODUCT = "nvidia.com/gpu.product"
+VGPU, VGPU_MEMORY, VGPU_CORES = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
+VGPU_MODE = "volcano.sh/vgpu-mode"
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 
@@ -83,10 +85,10 @@ class Mode(Field):
 
 
 class OnEvent(Field):
-    """The action of the job's policy for one event; other policies stay as they are."""
+    """The action of the policy for one event, the job's or a task's; other policies stay as they are."""
 
-    def __init__(self, name: str, event: str) -> None:
-        super().__init__(name, "spec", "policies")
+    def __init__(self, name: str, event: str, *above: str) -> None:
+        super().__init__(name, *above, "policies")
         self.event = event
 
     def at(self, draft: Draft, scope: Path) -> Path:
@@ -168,9 +170,32 @@ class Gpus(Amount):
         for half in ("limits", "requests"):
             amounts = resources.get(half) if isinstance(resources, dict) else None
             for name in amounts if isinstance(amounts, dict) else ():
-                if isinstance(name, str) and is_gpu(name):
+                if isinstance(name, str) and (is_gpu(name) or name == VGPU):
                     return name
         return GPU
+
+
+class GpuKind(Gpus):
+    """What is asked for by that number: whole cards of a vendor, or parts of cards. Changing it renames the amount."""
+
+    def read(self, draft: Draft, scope: Path) -> str:
+        key = self.key(draft, scope)
+        return key if key != GPU else ""
+
+    def write(self, draft: Draft, scope: Path, text: str) -> None:
+        old, new = self._places(draft, scope), text or GPU
+        amounts = [draft.get(place) for place in old]
+        for place, amount in zip(old, amounts, strict=True):
+            if place[-1] != new:
+                draft.remove(place)
+                draft.set((*place[:-1], new), amount)
+        if not old:
+            ensure_container(draft, scope)
+            for half in ("limits", "requests"):
+                draft.set((*scope, "template", "spec", "containers", 0, "resources", half, new), 1)
+        if new != VGPU:
+            for resource in (VGPU_MEMORY, VGPU_CORES):
+                Amount("", resource).write(draft, scope, "")
 
 
 class Command(Container):
@@ -239,8 +264,8 @@ JOB_FIELDS: tuple[Field, ...] = (
     Number("min_available", "spec", "minAvailable"),
     Mode("topology", "spec", "networkTopology", "mode"),
     Number("tier", "spec", "networkTopology", "highestTierAllowed"),
-    OnEvent("on_eviction", "PodEvicted"),
-    OnEvent("on_failure", "PodFailed"),
+    OnEvent("on_eviction", "PodEvicted", "spec"),
+    OnEvent("on_failure", "PodFailed", "spec"),
     Number("max_retry", "spec", "maxRetry"),
     Seconds("keep", "spec", "ttlSecondsAfterFinished"),
 )
@@ -252,6 +277,12 @@ TASK_FIELDS: tuple[Field, ...] = (
     Product("model"),
     Amount("cpu", "cpu"),
     Amount("memory", "memory"),
+    GpuKind("gpu_kind"),
+    Amount("vgpu_memory", VGPU_MEMORY),
+    Amount("vgpu_cores", VGPU_CORES),
+    Field("vgpu_mode", "template", "metadata", "annotations", VGPU_MODE),
+    Number("minimum", "minAvailable"),
+    OnEvent("on_completion", "TaskCompleted"),
     Container("image", "image"),
     Command("command"),
 )

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from cluster.pointers import pointer
 from jobs.submit import plugins
 from jobs.submit.draft import Draft, Path
-from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS, Place
+from jobs.submit.fields import JOB_FIELDS, TASK_FIELDS, VGPU, Place
+from jobs.submit.lists import JOB_LISTS, TASK_LISTS
 
 TASKS: Path = ("spec", "tasks")
 MAX_TASKS = 40
@@ -29,6 +32,13 @@ ACTIONS = (
     ("TerminateJob", _("terminate the job")),
     ("CompleteJob", _("complete the job")),
 )
+GPU_KINDS = (
+    ("", _("whole cards")),
+    (VGPU, _("parts of cards (vGPU)")),
+    ("amd.com/gpu", _("AMD cards")),
+    ("gpu.intel.com/i915", _("Intel cards")),
+)
+SHARING = (("", _("any")), ("hami-core", "hami-core"), ("mig", _("MIG instances")), ("mps", "MPS"))
 MODES = (("", _("none")), ("soft", _("soft")), ("hard", _("hard")))
 
 
@@ -41,6 +51,7 @@ class Input:
     pointer: str
     errors: list[str] = field(default_factory=list)
     changed: bool = False
+    hints: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -55,10 +66,10 @@ def task_count(draft: Draft) -> int:
 
 def places(draft: Draft) -> Iterator[Place]:
     """Every input that the form has for this draft."""
-    for each in (*JOB_FIELDS, *plugins.FIELDS):
+    for each in (*JOB_FIELDS, *JOB_LISTS, *plugins.FIELDS):
         yield Place(each, (), each.name)
     for index in range(task_count(draft)):
-        for each in TASK_FIELDS:
+        for each in (*TASK_FIELDS, *TASK_LISTS):
             yield Place(each, (*TASKS, index), f"tasks.{index}.{each.name}")
 
 
@@ -93,15 +104,57 @@ def inputs(draft: Draft, start: Mapping[str, str] | None = None) -> dict[str, In
 
 def blame(fields: Mapping[str, Input], at: str, message: str) -> Input | None:
     """Put a fault on the input whose place in the manifest is nearest to the pointer; None when no input is near."""
+    best = _nearest(fields, at)
+    if best is not None:
+        best.errors.append(message)
+    return best
+
+
+def hint(fields: Mapping[str, Input], at: str, message: str) -> None:
+    """Put something to know on the input that is nearest."""
+    best = _nearest(fields, at)
+    if best is not None:
+        best.hints.append(message)
+
+
+def _nearest(fields: Mapping[str, Input], at: str) -> Input | None:
     best: Input | None = None
     for each in fields.values():
         if (each.pointer == at or at.startswith(each.pointer + "/")) and (best is None or len(each.pointer) > len(best.pointer)):
             best = each
     if best is None:  # a whole amount map or container is at fault: the first input inside it
         best = next((each for each in fields.values() if at.count("/") > 3 and each.pointer.startswith(at + "/")), None)
-    if best is not None:
-        best.errors.append(message)
     return best
+
+
+FOLDED = (*(each.name for each in TASK_LISTS), "gpu_kind", "vgpu_memory", "vgpu_cores", "vgpu_mode", "minimum", "on_completion")
+"""Inputs of a task that are folded away until they are needed."""
+
+
+def said(task: Mapping[str, Input]) -> list[str]:
+    """What of a task stands in the inputs that are folded away, in a few words."""
+    found = []
+    if variables := _lines(task["env"]):
+        found.append(ngettext("%(n)s variable", "%(n)s variables", variables) % {"n": variables})
+    for name in ("shared_memory", "depends_on"):
+        if value := task[name].value:
+            words = {"shared_memory": _now("shared memory %(value)s"), "depends_on": _now("after %(value)s")}
+            found.append(words[name] % {"value": value})
+    if task["gpu_kind"].value == VGPU:
+        found.append(_now("parts of cards"))
+    found += [line for name in ("selector", "tolerations") for line in task[name].value.splitlines()]
+    if task["on_completion"].value == "CompleteJob":
+        found.append(_now("ends the job"))
+    return found
+
+
+def _lines(each: Input) -> int:
+    return len(each.value.splitlines())
+
+
+def needs_attention(task: Mapping[str, Input]) -> bool:
+    """Whether something is wrong with what is folded away, or it was changed."""
+    return any(task[name].errors or task[name].hints or task[name].changed for name in FOLDED)
 
 
 def add_task(draft: Draft) -> None:

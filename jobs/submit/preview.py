@@ -1,30 +1,31 @@
-"""What a draft asks, and what that means for its queue and for the machines as they are now. Facts, no promise of a start."""
+"""What a draft asks, and what that means for its queue, its namespace and the machines as they are. Facts, no promise of a start.
+
+Pages and REST are told by this one function; what is refused outright is refused by admission, before this is asked.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from cluster import runtime
 from cluster.access import policy
 from cluster.display import quantity, short_model
+from cluster.errors import ApiError
+from cluster.kinds import PRIORITY_CLASS
 from cluster.models import Node
-from cluster.objects import is_gpu, matches_node, pod_requests, untolerated
+from cluster.objects import is_gpu, pod_requests
 from cluster.port import Obj
-from cluster.workloads import current
-from jobs.submit.fields import GPU
-from queues.queries import Bar, capacity, queues, tree
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing to know: `kind` is ok, warn or bad."""
-
-    kind: str
-    text: str
+from jobs.admission import SYSTEM_CLASSES, priority_of
+from jobs.submit.limits import namespace_notes
+from jobs.submit.machines import Ask, machine_notes
+from jobs.submit.notes import Note
+from queues.queries import Bar, Branch, capacity, queues, tree
+from queues.tree import ROOT
 
 
 @dataclass(slots=True)
@@ -34,6 +35,7 @@ class Preview:
     pods: int = 0
     minimum: int = 0
     total: Counter[str] = field(default_factory=Counter)
+    least: Counter[str] = field(default_factory=Counter)
     queue: str = ""
     resource: str = ""
     bars: list[tuple[str, Bar]] = field(default_factory=list)
@@ -48,29 +50,52 @@ class Preview:
     def impossible(self) -> bool:
         return any(note.kind == "bad" for note in self.notes)
 
+    def as_list(self) -> list[dict[str, str]]:
+        """The notes for programs."""
+        return [note.as_dict() for note in self.notes]
+
 
 def preview(user: Any, job: Obj) -> Preview:
-    """Look at an admitted job, in four queries."""
+    """Look at an admitted job, in a constant number of queries."""
     spec = job["spec"]
     found = Preview(minimum=int(spec.get("minAvailable") or 0), queue=spec.get("queue") or "default")
-    asks = []
-    for task in spec["tasks"]:
-        pod = task["template"]["spec"]
-        count = int(task.get("replicas") or 0)
-        requests = pod_requests(pod)
-        asks.append((task["name"], count, pod, requests))
-        found.pods += count
-        found.total.update({name: units * count for name, units in requests.items()})
+    asks = list(_asks(spec))
+    for ask in asks:
+        found.pods += ask.count
+        found.total.update({name: units * ask.count for name, units in ask.requests.items()})
+        found.least.update({name: units * ask.least for name, units in ask.requests.items()})
     gpus = next((name for name in found.total if is_gpu(name)), None)
     found.resource = gpus or "cpu"
-    _queue(user, found)
-    _machines(found, asks)
+    found.notes += _of_priority(spec)
+    found.notes += _of_queue(user, found)
+    found.notes += namespace_notes(runtime.current(), job, found.least)
+    found.notes += machine_notes(asks, found.total[gpus] if gpus and not found.impossible else 0)
     return found
 
 
-def _queue(user: Any, found: Preview) -> None:
-    rows = queues(user)
-    branch = next((each for each in tree(rows, [found.resource], capacity()) if each.queue.name == found.queue), None)
+def _asks(spec: Obj) -> Iterator[Ask]:
+    for index, task in enumerate(spec["tasks"]):
+        pod = task["template"]["spec"]
+        count = int(task.get("replicas") or 0)
+        least = task.get("minAvailable")
+        yield Ask(index, task["name"], count, count if least is None else int(least), pod, pod_requests(pod))
+
+
+def _of_priority(spec: Obj) -> Iterator[Note]:
+    name = spec.get("priorityClassName")
+    try:
+        known = not name or priority_of(name, runtime.current()) is not None
+    except ApiError:
+        return
+    if not known:
+        text = _("There is no priority class %(name)s: it counts as 0 until there is.") % {"name": name}
+        yield Note("warn", text, "/spec/priorityClassName")
+
+
+def _of_queue(user: Any, found: Preview) -> Iterator[Note]:
+    resources = [found.resource, *(name for name in found.total if name not in (found.resource, "pods"))]
+    branches = {each.queue.name: each for each in tree(queues(user), resources, capacity())}
+    branch = branches.get(found.queue)
     if branch is None:
         return
     asked = found.total[found.resource]
@@ -80,81 +105,61 @@ def _queue(user: Any, found: Preview) -> None:
     now = replace(now, scale=full)
     after = replace(now, allocated=now.allocated + asked, admitted=now.admitted + asked)
     found.bars = [(_("now"), now), (_("after"), after)]
-    values = {"queue": found.queue}
-    if now.capability is not None and asked > now.capability:
-        values |= {"asked": quantity(asked, found.resource), "limit": quantity(now.capability, found.resource)}
-        found.notes.append(Note("bad", _("Asks %(asked)s; %(queue)s may never hold more than %(limit)s.") % values))
-    elif now.capability is not None and after.admitted > now.capability:
-        free = max(0, now.capability - now.admitted)
-        values["free"] = quantity(free, found.resource)
-        found.notes.append(Note("warn", _("%(queue)s has %(free)s left below its capability: the job will wait.") % values))
-    elif after.borrowed and asked:
-        values["borrowed"] = quantity(min(asked, after.borrowed), found.resource)
-        found.notes.append(Note("warn", _("%(queue)s would borrow %(borrowed)s, which others may reclaim.") % values))
+    limits = list(_of_limits(found, _upwards(branches, branch)))
+    yield from limits
+    if not limits and after.borrowed and asked:
+        values = {"queue": found.queue, "borrowed": quantity(min(asked, after.borrowed), found.resource)}
+        text = _("%(queue)s would borrow %(borrowed)s, which others may reclaim.") % values
+        yield Note("warn", text, "/spec/queue")
 
 
-def _machines(found: Preview, asks: list[tuple[str, int, Obj, dict[str, int]]]) -> None:
-    """Whether any machine could ever take each task's pod, and how many GPUs are free now."""
-    columns = ("name", "labels", "taints", "allocatable", "gpu_model", "cordoned")
-    nodes = list(Node.objects.filter(deleted_at=None, ready=True).values_list(*columns))
-    for task, count, pod, requests in asks:
-        if not count:
-            continue
-        open_to = [
-            (name, allocatable, model)
-            for name, labels, taints, allocatable, model, _cordoned in nodes
-            if matches_node(pod, labels, name) and not untolerated(pod.get("tolerations"), taints)
-        ]
-        if not nodes:
-            found.notes.append(Note("warn", _("No machine is ready: the job will wait for one.")))
-            return
-        if not open_to:
-            found.notes.append(Note("bad", _("No machine fits what task %(task)s selects or tolerates.") % {"task": task}))
-        else:
-            _largest(found, task, requests, open_to)
-    _room(found, nodes)
+def _upwards(branches: dict[str, Branch], branch: Branch) -> Iterator[Branch]:
+    """The queue and those above it, but for the root, which holds the whole cluster."""
+    seen: set[str] = set()
+    at: Branch | None = branch
+    while at is not None and at.queue.name not in seen and at.queue.name != ROOT:
+        seen.add(at.queue.name)
+        yield at
+        at = branches.get(at.queue.parent or "")
 
 
-def _largest(found: Preview, task: str, requests: dict[str, int], nodes: list[tuple[str, dict[str, int], str]]) -> None:
-    if any(all(allocatable.get(name, 0) >= units for name, units in requests.items()) for _name, allocatable, _model in nodes):
-        return
-    short = [name for name, units in requests.items() if all(allocatable.get(name, 0) < units for _n, allocatable, _m in nodes)]
-    if not short:
-        found.notes.append(Note("bad", _("No single machine has all that a pod of task %(task)s asks.") % {"task": task}))
-    for name in short:
-        largest = max(allocatable.get(name, 0) for _n, allocatable, _m in nodes)
-        values = {"task": task, "asked": quantity(requests[name], name), "largest": quantity(largest, name)}
-        text = _("A pod of task %(task)s asks %(asked)s; the largest machine for it has %(largest)s.") % values
-        found.notes.append(Note("bad", text))
-
-
-def _room(found: Preview, nodes: list[tuple[Any, ...]]) -> None:
-    asked = found.total[GPU] // 1000
-    if not asked or found.impossible:
-        return
-    usage = current().usage()
-    free = 0
-    for name, _labels, _taints, allocatable, _model, cordoned in nodes:
-        if not cordoned:
-            used = usage[name].requests.get(GPU, 0) if name in usage else 0
-            free += max(0, allocatable.get(GPU, 0) - used) // 1000
-    values = {"asked": asked, "free": free}
-    if asked <= free:
-        text = ngettext("Asks %(asked)s GPU; %(free)s are free now.", "Asks %(asked)s GPUs; %(free)s are free now.", asked)
-        found.notes.append(Note("ok", text % values))
-    else:
-        text = ngettext(
-            "Asks %(asked)s GPU; %(free)s are free now. It will wait.",
-            "Asks %(asked)s GPUs; %(free)s are free now. It will wait.",
-            asked,
-        )
-        found.notes.append(Note("warn", text % values))
+def _of_limits(found: Preview, line: Iterator[Branch]) -> Iterator[Note]:
+    """Every resource and every queue of the line whose capability the gang, or with it the whole job, does not fit into."""
+    for branch in line:
+        for bar in branch.bars:
+            if bar.capability is None:
+                continue
+            resource, limit = bar.resource, bar.capability
+            least, total = found.least[resource], found.total[resource]
+            free = max(0, limit - bar.admitted)
+            values = {"queue": branch.queue.name, "limit": quantity(limit, resource), "free": quantity(free, resource)}
+            if least > limit:
+                values["asked"] = quantity(least, resource)
+                yield Note("bad", _("Asks %(asked)s; %(queue)s may never hold more than %(limit)s.") % values, "/spec/queue")
+            elif total > limit:
+                values["asked"] = quantity(total, resource)
+                text = _("All its pods ask %(asked)s; %(queue)s may never hold more than %(limit)s: some of them wait for ever.")
+                yield Note("warn", text % values, "/spec/queue")
+            elif least > free:
+                text = _("%(queue)s has %(free)s left below its capability: the job will wait.") % values
+                yield Note("warn", text, "/spec/queue")
 
 
 def models() -> list[tuple[str, str]]:
     """The GPU models that nodes have, as (label value, short name)."""
     names = Node.objects.filter(deleted_at=None).exclude(gpu_model="").order_by("gpu_model").values_list("gpu_model", flat=True)
     return [(name, short_model(name)) for name in names.distinct()]
+
+
+def priorities() -> list[tuple[str, str]]:
+    """The priority classes that people may choose, the highest first, each with its value; none where they cannot be read."""
+    try:
+        classes = runtime.current().list(PRIORITY_CLASS).items
+    except ApiError:
+        return []
+    known = [(each["metadata"]["name"], int(each.get("value") or 0)) for each in classes]
+    chosen = sorted((each for each in known if each[0] not in SYSTEM_CLASSES), key=lambda each: (-each[1], each[0]))
+    return [(name, f"{name} ({value})") for name, value in chosen]
 
 
 def offered_queues(user: Any) -> list[str]:

@@ -83,6 +83,12 @@ _TORCH = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 _TF = "tensorflow/tensorflow:2.18.0-gpu"
 _MPI = "volcanosh/example-mpi:0.0.3"
 _RAY = "rayproject/ray:2.49.0-gpu"
+_SPARK = "apache/spark:3.5.3"
+_DRIVER = (
+    "'/opt/spark/bin/spark-class org.apache.spark.deploy.master.Master & "
+    "/opt/spark/bin/spark-submit --master spark://$(hostname):7077 job.py'"
+)
+_EXECUTOR = "'/opt/spark/bin/spark-class org.apache.spark.deploy.worker.Worker spark://$VC_DRIVER_HOSTS:7077'"
 
 SHAPES: tuple[Shape, ...] = (
     Shape(
@@ -126,7 +132,18 @@ SHAPES: tuple[Shape, ...] = (
             3,
             _task("head", 1, "", cpu=4, memory="8Gi", image=_RAY),
             _task("worker", 2, "", gpus=1, cpu=4, memory="16Gi", image=_RAY),
-            plugins='  plugins:\n    ray: ["--head=head", "--worker=worker", "--port=6379"]\n',
+            plugins='  plugins:\n    ray: ["--head=head", "--worker=worker", "--port=6379", "--dashboardPort=8265"]\n',
+        ),
+    ),
+    Shape(
+        "spark",
+        _("Spark"),
+        _("A driver and executors that find it; it ends with the driver"),
+        _body(
+            3,
+            _task("driver", 1, _DRIVER, cpu=2, memory="4Gi", image=_SPARK, ends=True),
+            _task("executor", 2, _EXECUTOR, cpu=4, memory="8Gi", image=_SPARK),
+            plugins="  plugins:\n    svc: []   # VC_DRIVER_HOSTS\n",
         ),
     ),
     Shape(

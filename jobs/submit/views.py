@@ -30,7 +30,8 @@ from jobs.submit import clone, forms, plugins
 from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
 from jobs.submit.examples import EXAMPLES
-from jobs.submit.preview import models, offered_queues, preview
+from jobs.submit.fields import VGPU
+from jobs.submit.preview import Preview, models, offered_queues, preview, priorities
 from jobs.submit.shapes import BY_KEY, SHAPES, Shape
 from jobs.submit.uploads import LIMIT, text_of
 from queues.queries import queues
@@ -215,26 +216,39 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
     if checked.draft is not None and checked.inputs is not None:
         for index in range(forms.task_count(checked.draft)):
             prefix = f"tasks.{index}."
-            tasks.append({key.removeprefix(prefix): each for key, each in checked.inputs.items() if key.startswith(prefix)})
-    known = models()
+            task: dict[str, Any] = {
+                key.removeprefix(prefix): each for key, each in checked.inputs.items() if key.startswith(prefix)
+            }
+            tasks.append(task | {"said": forms.said(task), "opened": forms.needs_attention(task)})
+    known, classes = models(), [("", _("none")), *priorities()]
     origin = _origin(request, checked)
+    looked = preview(request.user, checked.job) if checked.job else None
+    warnings = _hint(checked, looked)
     return {
         "origin": origin,
         "pairs": compare(clone.written(origin), checked.text) if origin else [],
         "check": checked,
         "fields": checked.inputs,
         "tasks": tasks,
-        "state": _state(checked),
+        "state": _state(checked, warnings),
+        "priorities": classes,
+        "priority_values": [value for value, _name in classes],
+        "gpu_kinds": forms.GPU_KINDS,
+        "gpu_kind_values": [value for value, _name in forms.GPU_KINDS],
+        "sharing": forms.SHARING,
+        "sharing_values": [value for value, _name in forms.SHARING],
+        "vgpu": VGPU,
         "shown": json.dumps({key: each.value for key, each in (checked.inputs or {}).items()}, ensure_ascii=False),
         "start": request.POST.get("start", ""),
         "plugins": plugins.rows(checked.inputs),
+        "plugins_taken": [row.name for row in plugins.rows(checked.inputs) if row.taken.value],
         "queues": offered_queues(request.user),
         "models": known,
         "model_values": [value for value, _name in known],
         "modes": forms.MODES,
         "actions": forms.ACTIONS,
         "action_values": [value for value, _name in forms.ACTIONS],
-        "preview": preview(request.user, checked.job) if checked.job else None,
+        "preview": looked,
     }
 
 
@@ -244,10 +258,24 @@ def _origin(request: HttpRequest, checked: Check) -> Job | None:
     return seen(request.user, Job.objects.filter(uid=named[1]), "jobs.view") if named else None
 
 
-def _state(checked: Check) -> dict[str, Any]:
+def _hint(checked: Check, looked: Preview | None) -> list[Fault]:
+    """Put what the preview found at its input, and say at which line it stands."""
+    found = []
+    document = documents.load(checked.text)[0] if looked is not None else None
+    for note in looked.notes if looked is not None and document is not None and checked.inputs else ():
+        if note.pointer:
+            forms.hint(checked.inputs or {}, note.pointer, note.text)
+            found.append(Fault(note.text, note.pointer, document.line_of(note.pointer)))
+    return found
+
+
+def _state(checked: Check, warnings: list[Fault]) -> dict[str, Any]:
     """What the page's script needs: the text, each fault with its line, and what each input shows beside its value."""
-    faults = [{"line": fault.line, "message": fault.message} for fault in checked.faults if fault.line]
-    marks = {each.id: {"errors": each.errors, "changed": each.changed} for each in (checked.inputs or {}).values()}
+    told = [(fault, "error") for fault in checked.faults] + [(fault, "warning") for fault in warnings]
+    faults = [{"line": fault.line, "message": fault.message, "severity": severity} for fault, severity in told if fault.line]
+    marks = {
+        each.id: {"errors": each.errors, "hints": each.hints, "changed": each.changed} for each in (checked.inputs or {}).values()
+    }
     return {"yaml": checked.text, "faults": faults, "inputs": marks}
 
 

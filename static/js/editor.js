@@ -62,10 +62,10 @@ export function editor(textarea, { onEdit, onSubmit }) {
     },
     faults(list) {
       const { doc } = view.state;
-      const marks = list.filter(({ line }) => line >= 1).map(({ line, message }) => {
+      const marks = list.filter(({ line }) => line >= 1).map(({ line, message, severity = "error" }) => {
         const at = doc.line(Math.min(line, doc.lines));
         const from = at.from + (at.text.length - at.text.trimStart().length);
-        return { from: Math.min(from, at.to), to: at.to, severity: "error", message };
+        return { from: Math.min(from, at.to), to: at.to, severity, message };
       });
       view.dispatch(setDiagnostics(view.state, marks));
     },

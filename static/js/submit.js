@@ -40,7 +40,8 @@ file.addEventListener("change", async (event) => {
 });
 
 form.addEventListener("input", (event) => {
-  if (event.target.closest("#form-side")) side.value = "form";
+  if (!event.target.closest("#form-side")) return;
+  side.value = event.target.name.endsWith(".gpu_kind") ? "both" : "form"; // another kind of GPU has other inputs
 });
 document.addEventListener("keydown", (event) => { // wherever the focus is, as after Clone; the editor has its own
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
@@ -70,8 +71,18 @@ form.addEventListener("htmx:afterRequest", () => {
 });
 for (const name of ["htmx:responseError", "htmx:sendError"]) form.addEventListener(name, unanswered);
 document.addEventListener("htmx:afterSettle", settle);
+let kept = null;
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.target.id !== "form-side") return;
+  const open = [...event.target.querySelectorAll("details[open]")].map((each) => each.id);
+  kept = { open, focus: event.target.contains(document.activeElement) ? document.activeElement.id : "" };
+});
 document.addEventListener("htmx:oobAfterSwap", (event) => {
   if (event.target.id === "draft-state") settle();
+  if (event.target.id !== "form-side" || !kept) return;
+  for (const id of kept.open) document.getElementById(id)?.setAttribute("open", "");
+  if (kept.focus) document.getElementById(kept.focus)?.focus();
+  kept = null;
 });
 
 /** Submit the Job; a text of other things is applied instead. */
@@ -96,11 +107,11 @@ function settle() {
   if (sent !== null && yaml.text() !== sent) return; // typed on meanwhile: the next answer is on its way
   yaml.replace(state.yaml);
   yaml.faults(state.faults);
-  for (const [id, { errors, changed }] of Object.entries(state.inputs)) mark(id, errors, changed);
+  for (const [id, { errors, hints, changed }] of Object.entries(state.inputs)) mark(id, errors, hints, changed);
   count();
 }
 
-function mark(id, errors, changed) {
+function mark(id, errors, hints, changed) {
   const input = document.getElementById(id);
   const hint = document.getElementById(`e-${id}`);
   if (!input) return;
@@ -109,8 +120,9 @@ function mark(id, errors, changed) {
   if (errors.length) input.setAttribute("aria-invalid", "true");
   else input.removeAttribute("aria-invalid");
   if (!hint) return;
-  hint.hidden = errors.length === 0;
-  hint.replaceChildren(...errors.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+  hint.hidden = errors.length + hints.length === 0;
+  const line = (text, className) => Object.assign(document.createElement("span"), { textContent: text, className });
+  hint.replaceChildren(...errors.map((text) => line(text, "")), ...hints.map((text) => line(text, "warn")));
 }
 
 function count() {
