@@ -5,6 +5,7 @@ import { paintCell, palette } from "./gpucell.js";
 import { layOut } from "./fleetlayout.js";
 
 const FADE = 240;
+const SMALL = 400; // nodes up to which all of a fleet is kept painted, also what is out of view
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class FleetMap {
@@ -18,7 +19,7 @@ export class FleetMap {
     this.outlines = { selected: outline("hm-selected"), picked: outline("hm-picked") };
     this.eye = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) this.#see(target.band, isIntersecting);
-    }, { rootMargin: "400px 0px" });
+    }, { rootMargin: nodes.length < SMALL ? "20000px 0px" : "400px 0px" });
     new ResizeObserver(() => {
       if (Math.abs(host.clientWidth - this.plan.width) > 2) this.layout();
     }).observe(host);

@@ -207,7 +207,8 @@ function place() {
   const y = host.offsetTop + box.y;
   const right = x + box.w + 12;
   card.style.left = `${right + card.offsetWidth > room.clientWidth - 4 ? Math.max(4, x - card.offsetWidth - 12) : right}px`;
-  card.style.top = `${Math.max(4, Math.min(y + 16, room.clientHeight - card.offsetHeight - 4))}px`;
+  const lowest = Math.min(room.clientHeight, innerHeight - room.getBoundingClientRect().top - (innerWidth < 760 ? 56 : 0));
+  card.style.top = `${Math.max(4, Math.min(y + 16, lowest - card.offsetHeight - 4))}px`;
 }
 
 /* ---- to node and job ---- */
