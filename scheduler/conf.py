@@ -78,18 +78,35 @@ class ConfError(ValueError):
 
 
 class Arguments:
-    """Arguments of one plugin or action, read by type. A value of another type raises ConfError with its line."""
+    """Arguments of one plugin or action, read by type. A value of another type raises ConfError with its line.
+
+    `asked` are the names that somebody has asked for: the arguments that there are.
+    """
 
     def __init__(self, owner: str = "", values: Mapping[str, Any] | None = None, lines: Mapping[str, int] | None = None) -> None:
         self.owner = owner
         self._values = dict(values or {})
         self._lines = dict(lines or {})
+        self.asked: set[str] = set()
+
+    def afresh(self) -> Arguments:
+        """The same arguments, of which nobody has asked for any."""
+        return Arguments(self.owner, self._values, self._lines)
+
+    def line(self, key: str) -> int:
+        """Where an argument stands."""
+        return self._lines.get(key, 0)
+
+    def _get(self, key: str, default: Any) -> Any:
+        self.asked.add(key)
+        return self._values.get(key, default)
 
     def keys(self) -> list[str]:
         """Names of the arguments that are given, in their order."""
         return list(self._values)
 
     def __contains__(self, key: str) -> bool:
+        self.asked.add(key)
         return key in self._values
 
     def error(self, key: str, message: str) -> ConfError:
@@ -98,7 +115,7 @@ class Arguments:
 
     def integer(self, key: str, default: int) -> int:
         """A whole number."""
-        value = self._values.get(key, default)
+        value = self._get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.error(key, f"{value!r} must be a whole number, without quotes")
         if abs(value) >= _LARGEST:
@@ -107,14 +124,14 @@ class Arguments:
 
     def number(self, key: str, default: float) -> float:
         """A number, whole or not."""
-        value = self._values.get(key, default)
+        value = self._get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
             raise self.error(key, f"{value!r} must be a number, without quotes")
         return float(value)
 
     def boolean(self, key: str, default: bool) -> bool:
         """true or false, also as a text."""
-        value = self._values.get(key, default)
+        value = self._get(key, default)
         if isinstance(value, str) and value in ("true", "false"):
             return value == "true"
         if not isinstance(value, bool):
@@ -123,11 +140,11 @@ class Arguments:
 
     def value(self, key: str, default: Any) -> Any:
         """Whatever is given, of any type."""
-        return self._values.get(key, default)
+        return self._get(key, default)
 
     def text(self, key: str, default: str) -> str:
         """A text."""
-        value = self._values.get(key, default)
+        value = self._get(key, default)
         if not isinstance(value, str):
             raise self.error(key, f"{value!r} must be a text; put it in quotes")
         return value

@@ -14,6 +14,7 @@ import orjson
 
 from cluster import documents, objects, volumes
 from cluster.embedded.patches import merge
+from cluster.errors import BadRequest
 from cluster.kinds import (
     CLAIM,
     CONFIG_MAP,
@@ -41,11 +42,15 @@ from scheduler.status import StatusKeeper
 from scheduler.topology.nodes import choose_gpus
 
 CONF_KEY = "volcano-scheduler.conf"
+MOMENT_KEY = "basalt-moment.json"
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """Objects by kind, in the order given, and the text of a configuration. `estate`: those about volumes and devices."""
+    """Objects by kind, in the order given, and the text of a configuration. `estate`: those about volumes and devices.
+
+    `at` is the moment (epoch seconds; 0 where nobody says), `usage` what nodes were measured to use then.
+    """
 
     nodes: list[Obj] = field(default_factory=list)
     queues: list[Obj] = field(default_factory=list)
@@ -59,6 +64,8 @@ class Snapshot:
     config_maps: list[Obj] = field(default_factory=list)
     estate: dict[Kind, list[Obj]] = field(default_factory=dict)
     conf: str = configuration.DEFAULT
+    at: float = 0.0
+    usage: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, objs: Iterable[Obj], conf: str = "") -> Snapshot:
@@ -68,6 +75,7 @@ class Snapshot:
             kind = by_api(str(obj.get("apiVersion")), str(obj.get("kind")))
             if kind == CONFIG_MAP and CONF_KEY in (obj.get("data") or {}):
                 found.conf = obj["data"][CONF_KEY]
+                found._of_moment(obj["data"].get(MOMENT_KEY))
             elif kind is not None and cls.holds(kind):
                 found._of_kind(kind).append(obj)
         if conf:
@@ -94,6 +102,15 @@ class Snapshot:
             return found
         return self.estate.setdefault(kind, [])
 
+    def _of_moment(self, text: object) -> None:
+        """What `dump` wrote of the moment; nothing where it did not."""
+        try:
+            told = orjson.loads(text) if isinstance(text, str) else {}
+            self.at = float(told.get("at", 0.0))
+            self.usage = {str(name): (float(a), float(b), float(c)) for name, (a, b, c) in (told.get("usage") or {}).items()}
+        except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
+            raise BadRequest(f"the ConfigMap's {MOMENT_KEY} is not what a snapshot has there") from None
+
     def dump(self) -> bytes:
         """The snapshot as one JSON List of Kubernetes objects."""
         conf: Obj = {
@@ -102,6 +119,8 @@ class Snapshot:
             "metadata": {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"},
             "data": {CONF_KEY: self.conf},
         }
+        if self.at or self.usage:
+            conf["data"][MOMENT_KEY] = orjson.dumps({"at": self.at, "usage": self.usage}).decode()
         items = [conf, *(obj for _, obj in self.objects())]
         return orjson.dumps({"apiVersion": "v1", "kind": "List", "items": items}, option=orjson.OPT_INDENT_2)
 
@@ -117,6 +136,7 @@ class Snapshot:
         for name in sorted({"root", "default"} - {objects.name(queue) for queue in self.queues}):
             cache.apply(WatchEvent("ADDED", QUEUE, {**_DEFAULT_QUEUE, "metadata": {"name": name}}))
         cache.apply_all(WatchEvent("ADDED", kind, obj) for kind, obj in self.objects())
+        cache.usage = dict(self.usage)
         return cache
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scheduler import conf as configuration
 from scheduler.conf import ConfError, Configuration, Fault
+from scheduler.unknown import unknown_arguments
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class ConfSource:
         text = "" if isinstance(source, Configuration) else self._text()
         self.current = source if isinstance(source, Configuration) else configuration.load(text)
         self.state = ConfState(str(self._path or ""), text, now)
+        self._warn()
 
     def reload(self, now: float = 0.0) -> bool:
         """Read the file again if it changed; whether another configuration is in force now."""
@@ -56,9 +58,20 @@ class ConfSource:
             self.state = replace(self.state, broken=text, faults=error.faults)
             logger.error("%s is not used, the last good configuration stays: %s", self._path, error)
             return False
-        self.state = ConfState(self.state.source, text, now)
+        self.state = ConfState(str(self._path or ""), text, now)
         logger.info("%s was read again", self._path)
+        self._warn()
         return True
+
+    def _warn(self) -> None:
+        """Say which arguments do nothing: Volcano takes them silently."""
+        for fault in unknown_arguments(self.current):
+            logger.warning("%s: %s", self._path or "the configuration", fault)
+
+    def follow(self, path: Path) -> None:
+        """Read another file from now on. It is read at the next `reload`."""
+        if path != self._path:
+            self._path, self._stamp = path, None
 
     def _text(self) -> str:
         if self._path is None:

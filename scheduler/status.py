@@ -105,8 +105,12 @@ class StatusKeeper:
         return min(self._groups_rest.earliest(), self._queues_rest.earliest())
 
     def _evicted(self, ssn: Session, writes: Writes) -> None:
-        """An event on every pod that has to give way, and on the pods that get its place the node where they are to have it."""
-        takers: dict[str, JobInfo] = {}
+        """An event on every pod that has to give way, and on the pods that get its place the node where they are to have it.
+
+        A gang may also be given places that others leave already: these are written as well, or a new scheduler would not know.
+        """
+        kept = (task for statement in ssn.statements.values() for task in statement.pipelined())
+        takers = {task.job.uid: task.job for task in kept if task.nominated and task.job is not None}
         for task, cause in ssn.evictions:
             self._event(ssn, task.pod, POD, "Evict", "Warning", cause.reason, writes)
             if cause.preemptor is not None and cause.preemptor.job is not None:
