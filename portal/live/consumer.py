@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from cluster.access import policy
 from portal.live.hub import hub
 from portal.live.sessions import who
 from portal.live.topics import LONGEST, is_name
@@ -30,6 +31,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.user: Any = None
+        self.rights = ""
         self._tasks: list[asyncio.Task[None]] = []
         self._topics: set[str] = set()
         self._behind: set[str] = set()
@@ -38,7 +40,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         await self.accept()
         self._who = who(self.scope)
         self._hub = hub()
-        self.user = await self._hub.run(self._who)
+        self.user, self.rights = await self._look()
         if self.user is None:
             await self.close(SIGNED_OUT)
             return
@@ -110,17 +112,28 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 for topic in behind:
                     await self._hub.refresh(self, topic)
 
+    async def _look(self) -> tuple[Any, str]:
+        """Who this is now, and with which rights; None when session or token has ended."""
+
+        def look() -> tuple[Any, str]:
+            user = self._who()
+            return user, policy().rights(user) if user is not None else ""
+
+        return await self._hub.run(look)
+
     async def _watch_session(self) -> None:
         while True:
             await asyncio.sleep(CHECK)
-            user = await self._hub.run(self._who)
+            user, rights = await self._look()
             if user is None:
                 await self.close(SIGNED_OUT)
                 return
-            self.user = user
-            for topic in self._hub.recheck(self):
+            is_other, self.user, self.rights = rights != self.rights, user, rights
+            for topic in await self._hub.recheck(self):
                 self._topics.discard(topic)
                 await self._wrong(topic, "you may not see this any more")
+            for topic in list(self._topics) if is_other else ():  # what is shown may be too much by now, or too little
+                await self._hub.refresh(self, topic)
 
 
 def _wanted(message: dict[str, Any]) -> tuple[list[str] | None, int | None] | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
 
+from portal.live.recent import Recent
 from portal.live.topics import Answer, Topic, Uids
 
 REMEMBERED = 400
@@ -19,9 +20,10 @@ CAP = 60
 
 
 class Socket(Protocol):
-    """One page's connection, as the hub sees it."""
+    """One page's connection, as the hub sees it. `rights` are the policy's key for the user, which may take a query to know."""
 
     user: Any
+    rights: str
 
     def offer(self, topic: str, text: str) -> None:
         """Take a message, or fall behind: never blocks."""
@@ -48,6 +50,7 @@ class Feed:
         self._first = self.seq
         self.pending: set[str] = set()
         self.everything = False
+        self._recent: defaultdict[str, Recent] = defaultdict(Recent)
         self.unsent: set[str] = set()
         """Rights of those to whom the newest delta is still to be sent."""
 
@@ -102,14 +105,27 @@ class Feed:
         gone = [uid for uid in self.topic.gone(asked, answer.rows) if uid not in answer.unchanged]
         return {"topic": self.name, "type": kind, "seq": seq, "changed": list(answer.rows.values()), "gone": gone} | answer.extras
 
-    def send_delta(self, sockets: Collection[Socket], seq: int, asked: Uids, answer: Answer, *, all_lists: bool = False) -> None:
-        """One encoding for all these sockets; a list of very many rows is cut to what each page shows.
+    def again(self, rights: str, seq: int | None) -> list[str] | None:
+        """What a page that saw this number last has to hear; None when that must be loaded."""
+        base = self.base(rights)
+        if seq is None or not self._first <= seq <= base:
+            return None
+        if seq == base:
+            return [orjson.dumps({"topic": self.name, "type": "delta", "seq": base, "changed": [], "gone": []}).decode()]
+        return self._recent[rights].after(seq, base)
+
+    def send_delta(
+        self, rights: str, sockets: Collection[Socket], asked: Uids, answer: Answer, *, all_lists: bool = False
+    ) -> None:
+        """One encoding of the newest delta for all sockets of these rights; a list of very many rows is cut to what each shows.
 
         `all_lists`: anything may have changed, and the answer has what the pages show.
         """
+        seq = self.seq
         body = self.message("delta", seq, asked, answer)
         if not self.topic.is_list or (len(answer.rows) <= CAP and not all_lists):
             text = orjson.dumps(body).decode()
+            self._recent[rights].add(seq, text)
             for socket in sockets:
                 self._give(socket, seq, text)
             return
@@ -131,12 +147,13 @@ class Feed:
         else:
             subscription.held.append((seq, text))
 
-    def answer(self, socket: Socket, seq: int, text: str) -> None:
-        """The first answer to a subscription, and what came while it was loaded."""
+    def answer(self, socket: Socket, seq: int, *texts: str) -> None:
+        """The first answer to a subscription, up to a number, and what came while it was loaded."""
         subscription = self.subscriptions.get(socket)
         if subscription is None:
             return
-        socket.offer(self.name, text)
+        for text in texts:
+            socket.offer(self.name, text)
         for number, held in subscription.held:
             if number > seq:
                 socket.offer(self.name, held)

@@ -78,8 +78,10 @@ class Hub:
         topic = feed.topic if feed else topics.make(name)
         if topic is None:
             return "no such topic: there are " + topics.NAMES
-        if not policy().may(socket.user, topic.action):
+        user, action = socket.user, topic.action
+        if not await self.run(lambda: policy().may(user, action)):
             return "you may not see this"
+        feed = self._feeds.get(name)
         if feed is None:
             feed = self._feeds.setdefault(name, Feed(name, topic))
         feed.subscriptions[socket] = Subscription(frozenset(shown or ()))
@@ -87,7 +89,11 @@ class Hub:
         return ""
 
     async def _answer(self, feed: Feed, socket: Socket, shown: frozenset[str] | None, seq: int | None) -> None:
-        rights = policy().rights(socket.user)
+        rights = socket.rights
+        texts = feed.again(rights, seq)
+        if texts is not None:
+            feed.answer(socket, feed.base(rights), *texts)
+            return
         base, (kind, asked, more) = feed.base(rights), feed.asked(shown, seq)
         key = (feed, base, socket.user.pk if feed.topic.is_personal else rights, kind, asked, more)
         if key not in self._answers:
@@ -117,13 +123,11 @@ class Hub:
             if not feed.subscriptions:
                 del self._feeds[name]
 
-    def recheck(self, socket: Socket) -> list[str]:
+    async def recheck(self, socket: Socket) -> list[str]:
         """Take away the topics that the socket's user may not see any more; their names."""
-        lost = [
-            name
-            for name, feed in self._feeds.items()
-            if socket in feed.subscriptions and not policy().may(socket.user, feed.topic.action)
-        ]
+        user = socket.user
+        wanted = {name: feed.topic.action for name, feed in self._feeds.items() if socket in feed.subscriptions}
+        lost = await self.run(lambda: [name for name, action in wanted.items() if not policy().may(user, action)])
         for name in lost:
             self.unsubscribe(socket, name)
         return lost
@@ -238,7 +242,7 @@ class Hub:
         asked = uids if uids is not None else frozenset[str]().union(*(feed.subscriptions[s].shown for s in everybody))
         answer = await self.run(lambda: feed.topic.delta(user, asked))
         everybody = _by_rights(feed.subscriptions).get(rights, [])
-        feed.send_delta(everybody, feed.seq, asked, answer, all_lists=uids is None)
+        feed.send_delta(rights, everybody, asked, answer, all_lists=uids is None)
 
     async def stop(self) -> None:
         """End its tasks and threads (the server is going down, or a test is over)."""
@@ -278,7 +282,7 @@ class _Kept(threading.local):
 def _by_rights(subscriptions: Collection[Socket]) -> dict[str, list[Socket]]:
     groups: defaultdict[str, list[Socket]] = defaultdict(list)
     for socket in subscriptions:
-        groups[policy().rights(socket.user)].append(socket)
+        groups[socket.rights].append(socket)
     return groups
 
 

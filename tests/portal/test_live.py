@@ -91,6 +91,22 @@ async def test_a_page_that_was_away_gets_what_it_missed(open_page, ada):
     assert caught_up["seq"] == first["seq"] + 1
 
 
+async def test_who_was_away_for_a_moment_hears_the_same_again_and_nothing_is_loaded(open_page, ada, monkeypatch):
+    await jobs(make.job("a"))
+    page, first = await subscribed(open_page, ada, "jobs", uids=["uid-a"], seq=None)
+    other, _ = await subscribed(open_page, ada, "jobs", uids=[], seq=None)
+    await page.disconnect()
+    told = []
+    for version in (2, 3):
+        await jobs(make.job("a", version=version, seconds=version))
+        told.append(await other.hear())
+    monkeypatch.setattr(JobsTopic, "load", lambda *_: pytest.fail("loaded"))
+    page, again = await subscribed(open_page, ada, "jobs", uids=["uid-a"], seq=first["seq"])
+    assert [again, await page.hear()] == told
+    _, nothing = await subscribed(open_page, ada, "jobs", uids=["uid-a"], seq=told[-1]["seq"])
+    assert (nothing["type"], nothing["seq"], nothing["changed"]) == ("delta", told[-1]["seq"], [])
+
+
 async def test_a_number_that_is_not_ours_gets_a_snapshot(open_page, ada):
     await jobs(make.job("a"))
     for seq in (1, 2**52):
@@ -337,7 +353,7 @@ async def test_messages_that_overtake_the_first_answer_wait_for_it():
     base = topic.seq
     topic.note("jobs", ["x"])
     asked = topic.take()
-    topic.send_delta([socket], topic.seq, asked, Answer())
+    topic.send_delta("all", [socket], asked, Answer())
     assert socket.heard == []
     topic.answer(socket, base, "first")
     assert [text == "first" for text in socket.heard] == [True, False]
