@@ -82,6 +82,10 @@ class Workloads(Protocol):
         """The pods on one node, by name."""
         ...
 
+    def held(self, resource: str) -> dict[tuple[str, str], int]:
+        """What the pods of each queue hold of a resource on each node, by (queue, node), in smallest units."""
+        ...
+
 
 class _Nothing:
     def holders(self, user: Any, nodes: Collection[str] | None = None) -> list[Holder]:
@@ -92,6 +96,9 @@ class _Nothing:
 
     def pods(self, user: Any, node: str) -> list[PodOnNode]:
         return []
+
+    def held(self, resource: str) -> dict[tuple[str, str], int]:
+        return {}
 
 
 _current: Workloads = _Nothing()

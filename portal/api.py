@@ -35,6 +35,7 @@ from jobs.logs.api import urlpatterns as logs_urls
 from portal.about import About
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
+from portal.shares_api import urlpatterns as share_urls
 from portal.simulations.api import urlpatterns as simulation_urls
 from portal.unblock.api import urlpatterns as unblock_urls
 from queues.api import urlpatterns as queues_urls
@@ -160,6 +161,7 @@ v1 = [
     *route("about", About, "about"),
     *route("apply", Apply, "apply"),
     *ledger_urls,
+    *share_urls,
     *cluster_urls,
     *unblock_urls,
     *simulation_urls,

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from cluster import exports, runtime
@@ -101,4 +102,13 @@ def _lines(found: Report) -> list[Line]:
 
 
 def _cells(sums: Any, resource: str) -> list[tuple[str, str]]:
-    return [amount(round(sums[part] / HOUR), resource) for part in COLUMNS]
+    return [_hours(sums[part], resource) for part in COLUMNS]
+
+
+def _hours(sums: int, resource: str) -> tuple[str, str]:
+    """Two decimals below ten, so that little is not called nothing."""
+    text, unit = amount(round(sums / HOUR), resource)
+    value = sums / HOUR / history.divisor(resource)
+    if not unit and 0 < value < 10:
+        text = number_format(round(value, 2), decimal_pos=2, use_l10n=True)
+    return text, unit

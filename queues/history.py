@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from django.db.models import BigIntegerField, DateTimeField, Min, Subquery, Sum
@@ -14,7 +15,7 @@ from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
 from queues.models import QueueSample
-from queues.sampling import EVERY
+from queues.sampling import EVERY, GAP
 
 WINDOWS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
 POINTS = 120
@@ -49,6 +50,24 @@ class History:
         return [(time, list(values)) for time, values in reversed(last)]
 
 
+def _told(times: Sequence[datetime], series: Mapping[str, list[int | None]], resource: str) -> History:
+    """With an instant of nothing known wherever nobody wrote for long, so that no line is drawn across it."""
+    steps = sorted(after - before for before, after in pairwise(times))
+    usual = steps[len(steps) // 2] if steps else EVERY
+    broken = max(GAP, 3 * usual)
+    filled: list[datetime] = []
+    values: dict[str, list[int | None]] = {name: [] for name in series}
+    for at, time in enumerate(times):
+        if at and time - times[at - 1] > broken:
+            filled.append(times[at - 1] + (time - times[at - 1]) / 2)
+            for name in values:
+                values[name].append(None)
+        filled.append(time)
+        for name, amounts in series.items():
+            values[name].append(amounts[at])
+    return History(filled, values, resource)
+
+
 def divisor(resource: str) -> int:
     """Smallest units in the unit that charts draw: CPUs, GPUs, GiB."""
     return 2**30 if resource in ("memory", "ephemeral-storage") else 1 if resource == "pods" else 1000
@@ -66,7 +85,7 @@ def shares_over_time(named: Sequence[str], others: Sequence[str], resource: str,
     }
     if any(rest.values()):
         series[""] = [rest.get(time, 0) for time in times]
-    return History(times, series, resource)
+    return _told(times, series, resource)
 
 
 def most_used(names: Sequence[str], resource: str, window: timedelta, now: datetime, limit: int) -> list[str]:
@@ -76,13 +95,34 @@ def most_used(names: Sequence[str], resource: str, window: timedelta, now: datet
     return list(used.values_list("queue", flat=True)[:limit])
 
 
-def queue_over_time(names: Sequence[str], resource: str, window: timedelta, now: datetime) -> History:
-    """The figures of a queue and of those below it together: the scheduler shares out to leaves alone."""
+def queue_over_time(
+    names: Sequence[str], resource: str, window: timedelta, now: datetime, parents: Mapping[str, str] | None = None
+) -> History:
+    """The figures of the first of `names` with those below it, whose `parents` are given.
+
+    Some schedulers share out to leaves alone, others count in an inner queue what is below it: it has what the queues below it
+    have together, at least.
+    """
     parts = ("allocated", "inqueue", "deserved", "request")
-    found = _samples(names, resource, _instants(window, now), parts).values()
-    times = sorted({time for by_time in found for time in by_time})
-    together = {part: [sum(at[time][part] for at in found if time in at) for time in times] for part in parts}
-    return History(times, together, resource)
+    found = _samples(names, resource, _instants(window, now), parts)
+    times = sorted({time for by_time in found.values() for time in by_time})
+    series: dict[str, list[int | None]] = {part: [] for part in parts}
+    for time in times:
+        own = {name: found[name][time] for name in names if time in found[name]}
+        for part in parts:
+            series[part].append(_together(names, {name: amounts[part] for name, amounts in own.items()}, parents or {}))
+    return _told(times, series, resource)
+
+
+def _together(names: Sequence[str], own: Mapping[str, int], parents: Mapping[str, str]) -> int:
+    """What the first of `names`, in the order of their tree, has with all below it."""
+    below: defaultdict[str, int] = defaultdict(int)
+    for name in reversed(names):  # children come before their parents
+        amount = max(own.get(name, 0), below[name])
+        if name == names[0]:
+            return amount
+        below[parents.get(name, names[0])] += amount
+    return 0
 
 
 def _samples(

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 
 from cluster.access import policy
-from cluster.display import amount
+from cluster.display import amount, number
 from cluster.models import Event, Node
 from cluster.quantities import is_gpu
 from queues.models import Queue
@@ -47,6 +47,16 @@ class Bar:
         return not (self.guarantee or self.deserved or self.allocated or self.admitted or self.request or self.capability)
 
     @property
+    def pending(self) -> int:
+        """What waits and was not admitted."""
+        return max(0, self.request - self.admitted)
+
+    @property
+    def pair(self) -> tuple[str, str, str]:
+        """Allocated and deserved in one unit, that of the larger."""
+        return amounts((self.allocated, self.deserved), self.resource)
+
+    @property
     def style(self) -> str:
         """The share bar's widths as CSS variables."""
         full = self.scale or 1
@@ -80,6 +90,18 @@ class Bar:
             )
             % values
         )
+
+
+def amounts(pair: tuple[int, int], resource: str) -> tuple[str, str, str]:
+    """Two amounts and their unit, which is that of the larger."""
+    _larger, unit = amount(max(pair), resource)
+    if not unit:
+        return amount(pair[0], resource)[0], amount(pair[1], resource)[0], ""
+    step = BINARY[unit]
+    return number(pair[0] / step), number(pair[1] / step), unit
+
+
+BINARY = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"))}
 
 
 def _text(units: int, resource: str) -> str:
@@ -192,11 +214,24 @@ def _loops(row: Queue, by_name: Mapping[str, Queue]) -> bool:
     return False
 
 
-def tree_json(rows: Sequence[Queue], shown: Sequence[str], total: Mapping[str, int]) -> dict[str, Any]:
+def matching(branches: Sequence[Branch], text: str) -> list[Branch]:
+    """The branches whose names hold a text, with those that they hang below."""
+    wanted = {branch.queue.name for branch in branches if text.lower() in branch.queue.name}
+    above = {branch.queue.name: branch.above for branch in branches}
+    for name in list(wanted):
+        while name := above.get(name, ""):
+            wanted.add(name)
+    return [branch for branch in branches if branch.queue.name in wanted]
+
+
+def tree_json(
+    rows: Sequence[Queue], branches: Sequence[Branch], shown: Sequence[str], total: Mapping[str, int]
+) -> dict[str, Any]:
     """What the live tree computes its bars from, when a queue's figures change."""
     return {
         "resources": list(shown),
         "total": {name: total.get(name, 0) for name in shown},
+        "order": [[branch.queue.name, branch.depth] for branch in branches],
         "queues": [queue_row(row) for row in rows],
     }
 

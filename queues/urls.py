@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from queues import fairness_views, views
+from queues import change_views, fairness_views, views
 from queues.names import QueueName
 
 register_converter(QueueName, "queue")
@@ -10,10 +10,10 @@ register_converter(QueueName, "queue")
 app_name = "queues"
 urlpatterns = [
     path("queues/", views.queue_list, name="list"),
-    path("queues/new/", views.create, name="create"),
+    path("queues/new/", change_views.create, name="create"),
     path("queues/fairness/", fairness_views.fairness, name="fairness"),
     path("queues/<queue:name>/", views.detail, name="detail"),
-    path("queues/<queue:name>/edit/", views.edit, name="edit"),
-    path("queues/<queue:name>/delete/", views.delete, name="delete"),
-    path("queues/<queue:name>/actions/<str:action>/", views.action, name="action"),
+    path("queues/<queue:name>/edit/", change_views.edit, name="edit"),
+    path("queues/<queue:name>/delete/", change_views.delete, name="delete"),
+    path("queues/<queue:name>/actions/<str:action>/", change_views.action, name="action"),
 ]

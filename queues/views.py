@@ -1,60 +1,84 @@
-"""Pages of queues: the tree with its shares, one queue, and what staff may do with them."""
+"""Pages of queues: the tree with its shares, and one queue."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
-from cluster import runtime
+from cluster import exports, runtime
 from cluster.access import policy
-from cluster.errors import ApiError, Conflict, NotFound
-from cluster.kinds import QUEUE
-from queues import history, queries, writes
+from queues import asked, by_model, exported, history, queries
 from queues.colours import categories
-from queues.forms import QueueForm, flatten
 from queues.models import Queue
-from queues.operations import ACTIONS
+from queues.moments import moment
 
-BASIC = ("nvidia.com/gpu", "cpu", "memory")
+MODELS = "models"
+"""Instead of a resource: GPUs by model."""
+FORMS = ("csv", "json")
 
 
-def queue_list(request: HttpRequest) -> HttpResponse:
-    """The tree, all resources side by side or one in figures (`?resource=`), and shares over time."""
+def queue_list(request: HttpRequest) -> HttpResponseBase:
+    """The tree, all resources side by side or one in figures (`?resource=`), and shares over time; `?q=` narrows it, `?at=` picks
+    a past minute, `?format=` makes it a file."""
     _check(request, "queues.view")
     rows = queries.queues(request.user)
     names = queries.resources(rows)
-    chosen = request.GET.get("resource", "")
-    shown = [chosen] if chosen in names else names[:5]
     total = queries.capacity()
-    branches = queries.tree(rows, shown, total)
-    drawn = chosen if chosen in names else names[0]
-    window = _window(request)
-    leaves = [row.name for row in queries.leaves(rows)]
-    named = list(categories(rows))
-    others = [name for name in leaves if name not in named]
-    shares = history.shares_over_time(named, others, drawn, history.WINDOWS[window], runtime.now())
+    form = request.GET.get("format", "")
+    text = request.GET.get("q", "").strip()[:100]
+    if form in FORMS:
+        branches = queries.matching(queries.tree(rows, names, total), text)
+        return exports.answer(exported.as_rows(branches, asks=settings.BASALT_SCHEDULER), "queues", form)
+    wanted = request.GET.get("resource", "")
+    chosen = wanted if wanted in names else ""
+    shown = [chosen] if chosen else names[:5]
+    everything = queries.tree(rows, shown, total)
+    branches = queries.matching(everything, text) if text else everything
     context = {
         "branches": branches,
+        "text": text,
         "is_ours": settings.BASALT_SCHEDULER,
         "resources": names,
         "shown": shown,
-        "chosen": chosen if chosen in names else "",
+        "chosen": chosen,
+        "may_change": policy().may(request.user, "queues.change"),
+        **_models(branches, total, wanted),
+        **_over_time(request, rows, names, chosen or names[0], total),
+    }
+    if not context["by_model"]:
+        context["live"] = queries.tree_json(rows, everything, shown, total)
+    return render(request, "queues/list.html", context)
+
+
+def _models(branches: list[queries.Branch], total: Any, wanted: str) -> dict[str, Any]:
+    """GPUs by model, where there are several models and somebody asks for them."""
+    gpu = queries.main_gpu(total)
+    fleet = by_model.models(gpu)
+    asked_for = wanted == MODELS and len(fleet) > 1
+    return {"models": fleet if len(fleet) > 1 else {}, "by_model": by_model.cells(branches, gpu, fleet) if asked_for else None}
+
+
+def _over_time(request: HttpRequest, rows: list[Queue], names: list[str], drawn: str, total: Any) -> dict[str, Any]:
+    """Shares over time, and the minute that was picked."""
+    leaves = [row.name for row in queries.leaves(rows)]
+    named = list(categories(rows))
+    others = [name for name in leaves if name not in named]
+    window, until, at = _window(request)
+    shares = history.shares_over_time(named, others, drawn, history.WINDOWS[window], until)
+    capacity = total.get(drawn, 0) / history.divisor(drawn)
+    return {
         "drawn": drawn,
         "history": shares,
-        "live": queries.tree_json(rows, shown, total),
-        "chart": shares.as_json() | {"queues": leaves, "capacity": total.get(drawn, 0) / history.divisor(drawn)},
-        "window": window,
-        "windows": history.window_words(),
-        "may_change": policy().may(request.user, "queues.change"),
+        "chart": shares.as_json() | {"queues": leaves, "capacity": capacity},
+        **_picked(request, at, drawn, None),
+        **_frame(window, until),
     }
-    return render(request, "queues/list.html", context)
 
 
 def detail(request: HttpRequest, name: str) -> HttpResponse:
@@ -66,8 +90,9 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     branch = next(each for each in branches if each.queue.name == name)
     chosen = request.GET.get("resource", "")
     drawn = chosen if chosen in names else names[0]
-    window = _window(request)
-    shares = history.queue_over_time(branch.names, drawn, history.WINDOWS[window], runtime.now())
+    window, until, at = _window(request)
+    parents = {each.queue.name: each.above for each in branches}
+    shares = history.queue_over_time(branch.names, drawn, history.WINDOWS[window], until, parents)
     words = {
         "allocated": _("allocated"),
         "inqueue": _("admitted, not placed"),
@@ -85,101 +110,15 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "resources": names,
         "drawn": drawn,
         "history": shares,
-        "chart": shares.as_json() | {"words": words, "queues": branch.names},
+        "chart": shares.as_json() | {"words": words, "queues": branch.names, "parents": parents},
         "words": words,
-        "window": window,
-        "windows": history.window_words(),
         "events": queries.events(queue),
         "may_change": policy().may(request.user, "queues.change", queue),
         "closed_by_parent": queue.annotations.get("volcano.sh/closed-by-parent") == "true",
+        **_picked(request, at, drawn, branch.names),
+        **_frame(window, until),
     }
     return render(request, "queues/detail.html", context)
-
-
-@require_http_methods(["GET", "POST"])
-def create(request: HttpRequest) -> HttpResponse:
-    """A new queue."""
-    _check(request, "queues.change")
-    if request.method == "GET":
-        blank = {"spec": {"parent": request.GET.get("parent", queries.ROOT), "weight": 1, "reclaimable": True}}
-        form = QueueForm.of(blank, _known(request))
-        for each in form.inputs.values():
-            each.was = ""
-        return _form_page(request, form)
-    form = QueueForm.posted(request.POST, _known(request))
-    if _new_resource_lacks_name(form):
-        return _form_page(request, form, status=422)
-    try:
-        obj = writes.create(form.manifest())
-    except ApiError as error:
-        return _refused(request, form, error)
-    name = obj["metadata"]["name"]
-    messages.success(request, _("Queue %(name)s was created.") % {"name": name})
-    return redirect("queues:detail", name)
-
-
-@require_http_methods(["GET", "POST"])
-def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a queue. What somebody else changed since is shown, not overwritten."""
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
-    try:
-        current = runtime.current().get(QUEUE, name)
-    except NotFound as error:
-        raise Http404(name) from error
-    if request.method == "GET":
-        return _form_page(request, QueueForm.of(current, _known(request)))
-    form = QueueForm.posted(request.POST, _known(request), name)
-    if _new_resource_lacks_name(form):
-        return _form_page(request, form, status=422)
-    if not form.patch():
-        messages.info(request, _("Nothing was changed."))
-        return redirect("queues:detail", name)
-    try:
-        writes.update(name, form.patch(), form.version)
-    except Conflict:
-        return _conflict(request, form, name)
-    except ApiError as error:
-        return _refused(request, form, error)
-    messages.success(request, _("Queue %(name)s was changed.") % {"name": name})
-    return redirect("queues:detail", name)
-
-
-@require_http_methods(["GET", "POST"])
-def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask, then delete."""
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
-    error: ApiError | None = None
-    if request.method == "POST":
-        try:
-            writes.delete(name)
-        except ApiError as refused:
-            error = refused
-        else:
-            messages.success(request, _("Queue %(name)s was deleted.") % {"name": name})
-            return redirect("queues:list")
-    groups = queue.groups_pending + queue.groups_inqueue + queue.groups_running + queue.groups_unknown
-    children = Queue.objects.filter(parent=name, deleted_at=None).count()
-    context = {"queue": queue, "groups": groups, "children": children, "error": error}
-    return render(request, "queues/delete.html", context, status=error.status if error else 200)
-
-
-@require_POST
-def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
-    """Open or close a queue."""
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
-    if action not in ACTIONS:
-        raise Http404(action)
-    try:
-        writes.act(name, action, request.user.get_username())
-    except ApiError as error:
-        messages.error(request, error.message)
-    else:
-        done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
-        messages.success(request, done[action] % {"name": name})
-    return redirect("queues:detail", name)
 
 
 def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
@@ -192,57 +131,27 @@ def _queue(request: HttpRequest, name: str) -> Queue:
     return get_object_or_404(policy().visible(request.user, Queue.objects.filter(deleted_at=None)), name=name)
 
 
-def _window(request: HttpRequest) -> str:
-    asked = request.GET.get("window", "")
-    return asked if asked in history.WINDOWS else "1h"
+def _window(request: HttpRequest) -> tuple[str, datetime, datetime | None]:
+    """The window's name, its end, and the instant that was picked. A minute that lies before the window moves it."""
+    wanted = request.GET.get("window", "")
+    name = wanted if wanted in history.WINDOWS else asked.NORMAL
+    now, at = runtime.now(), asked.instant(request.GET.get("at", ""))
+    if at is not None:
+        at = min(at, now)
+    if at is None or at > now - history.WINDOWS[name]:
+        return name, now, at
+    return name, min(now, at + history.WINDOWS[name] / 2), at
 
 
-def _known(request: HttpRequest) -> list[str]:
-    """The resources that the form offers without being told."""
-    return list(dict.fromkeys([*BASIC, *queries.resources(queries.queues(request.user))]))
+def _frame(window: str, until: datetime) -> dict[str, Any]:
+    is_live = runtime.now() - until < timedelta(seconds=5)
+    return {"window": window, "windows": history.window_words(), "is_live": is_live}
 
 
-def _new_resource_lacks_name(form: QueueForm) -> bool:
-    name = form.inputs["resource.new"]
-    if not name.value and any(each.value for each in form.new_row):
-        name.errors.append(_("Name the resource, for example example.com/fpga."))
-        return True
-    return False
-
-
-def _form_page(request: HttpRequest, form: QueueForm, *, status: int = 200, **more: Any) -> HttpResponse:
-    parents = [row.name for row in queries.queues(request.user) if row.name != form.name]
-    return render(request, "queues/edit.html", {"form": form, "parents": parents, **more}, status=status)
-
-
-def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResponse:
-    form.blame(error.fields)
-    if not error.fields:
-        form.errors.append(error.message)
-    return _form_page(request, form, status=error.status)
-
-
-def _conflict(request: HttpRequest, form: QueueForm, name: str) -> HttpResponse:
-    """Somebody saved in between: say what they changed, and whether it meets what this user changed."""
-    try:
-        current = runtime.current().get(QUEUE, name)
-    except NotFound as error:
-        raise Http404(name) from error
-    now = flatten(current.get("spec") or {})
-    theirs = [
-        (each, now.get(key, ""))
-        for key, each in form.inputs.items()
-        if "new" not in key and key != "name" and now.get(key, "") != each.was
-    ]
-    conflict = {
-        "yours": form.version,
-        "now": current["metadata"]["resourceVersion"],
-        "theirs": theirs,
-        "touch": any(each.changed and each.value != value for each, value in theirs),
-    }
-    for each, value in theirs:
-        if not each.changed:
-            each.value = value
-        each.was = value
-    form.version = str(current["metadata"]["resourceVersion"])
-    return _form_page(request, form, status=409, conflict=conflict)
+def _picked(request: HttpRequest, at: datetime | None, drawn: str, names: list[str] | None) -> dict[str, Any]:
+    """The minute that was picked, if any: its figures of the drawn resource."""
+    if at is None:
+        return {"moment": None, "misread": bool(request.GET.get("at"))}
+    found = moment(request.user, at)
+    figures = found.figures(drawn, names)
+    return {"moment": found, "figures": figures, "changes": [each for each in figures if each.changed], "moment_names": names}

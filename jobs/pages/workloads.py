@@ -7,7 +7,9 @@ from collections.abc import Collection
 from math import ceil
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, QuerySet, Sum
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from cluster.access import policy
 from cluster.objects import gpu_count
@@ -49,6 +51,11 @@ class PodRows:
         pods = _occupying([node])
         known = _jobs(user, pods)
         return [_row(pod, known) for pod in pods.order_by("namespace", "name")]
+
+    def held(self, resource: str) -> dict[tuple[str, str], int]:
+        units = Sum(Cast(KeyTextTransform(resource, "requests"), BigIntegerField()))
+        rows = _occupying(None).order_by().values_list("queue", "node").annotate(units=units).filter(units__gt=0)
+        return {(queue, node): amount for queue, node, amount in rows}
 
 
 def _holder(pod: tuple[Any, ...], known: dict[str, tuple[str, str, str]]) -> Holder:

@@ -5,13 +5,13 @@ import { numberWords } from "./words.js";
 
 const holder = document.getElementById("tree-data");
 if (holder) {
-  const { resources, total, queues } = JSON.parse(holder.textContent);
+  const { resources, total, queues, order } = JSON.parse(holder.textContent);
   const rows = new Map(queues.map((queue) => [queue.name, queue]));
-  const lines = [...document.querySelectorAll("[data-tree] tbody tr")];
+  const lines = new Map([...document.querySelectorAll("[data-tree] tbody tr")].map((line) => [line.dataset.queue, line]));
   const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-  // the order and depth of the lines say who is below whom, as the server placed them
-  const tree = lines.map((line) => ({ line, name: line.dataset.queue, depth: Number(line.dataset.depth), below: [] }));
+  // order and depth say who is below whom, as the server placed them; a filter shows only some of the lines
+  const tree = order.map(([name, depth]) => ({ line: lines.get(name), name, depth, below: [] }));
   tree.forEach((node, at) => {
     for (let above = at - 1; above >= 0; above -= 1) {
       if (tree[above].depth < node.depth) {
@@ -46,6 +46,7 @@ if (holder) {
       });
     }
     for (const node of tree) {
+      if (!node.line) continue;
       const shares = node.line.querySelectorAll(".ba-share");
       node.bars.forEach((bar, at) => paint(node, shares[at], bar, scales.get(`${node.depth} ${at}`), resources[at]));
       put(node.line.querySelector("[data-part=running]"), node.running || "–");
@@ -70,6 +71,9 @@ if (holder) {
         deserved: root ? total[name] : (row.deserved[name] ?? row.deserved_spec[name] ?? 0) || children("deserved"),
         request: Math.max(row.request?.[name] ?? 0, children("request")),
         capability: root ? total[name] : row.capability[name],
+        get pending() {
+          return Math.max(0, this.request - this.admitted);
+        },
       };
     });
   }
@@ -89,15 +93,27 @@ if (holder) {
       if (figures.dataset.key === key) return;
       const first = figures.dataset.key === undefined;
       figures.dataset.key = key;
-      const bold = document.createElement("b");
-      bold.append(...amount(bar.allocated, resource));
       const before = figures.textContent;
-      figures.replaceChildren(...(bar.allocated || bar.deserved ? [bold, "/", ...deserved(node, bar, resource)] : ["–"]));
+      figures.replaceChildren(...(bar.allocated || bar.deserved ? pair(node, bar, resource) : ["–"]));
       if (!first || before !== figures.textContent) flash(figures.closest("td"));
       return;
     }
     put(node.line.querySelector("[data-part=deserved]"), deserved(node, bar, resource));
-    for (const part of rows.get(node.name).request ? ["allocated", "admitted", "request"] : ["allocated"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+    for (const part of rows.get(node.name).request ? ["allocated", "admitted", "pending"] : ["allocated"]) put(node.line.querySelector(`[data-part=${part}]`), part === "pending" && !bar.pending ? ["–"] : amount(bar[part], resource));
+  }
+
+  /** Allocated and deserved in one unit, that of the larger, as the server writes them. */
+  function pair(node, bar, resource) {
+    const bold = document.createElement("b");
+    const told = bar.deserved || rows.get(node.name).request;
+    const [, unit] = amount(Math.max(bar.allocated, bar.deserved), resource);
+    if (!unit) {
+      bold.append(...amount(bar.allocated, resource));
+      return [bold, "/", ...(told ? amount(bar.deserved, resource) : ["–"])];
+    }
+    const step = 1024 ** BYTES.indexOf(unit.textContent);
+    bold.append(numberWords(bar.allocated / step));
+    return [bold, "/", told ? numberWords(bar.deserved / step) : "–", unit];
   }
 
   // Where another scheduler serves the cluster, what a queue deserves is known only if its spec says so.

@@ -2,6 +2,7 @@
 import { draw, legend, nice, overTime, token } from "./charts.js";
 import { present } from "./clock.js";
 import { subscribe } from "./live.js";
+import { scrub } from "./scrub.js";
 import { stack } from "./stack.js";
 
 const STEP = 30_000;
@@ -17,7 +18,8 @@ if (box?.dataset.queue) one();
 else if (box) all();
 
 function all() {
-  const { push } = stack(box);
+  const { chart, push } = stack(box);
+  scrub(chart, box);
   const { resource, divisor, queues } = JSON.parse(document.getElementById(box.dataset.source).textContent);
   const latest = new Map();
   const take = (row) => queues.includes(row.name) && latest.set(row.name, (row.allocated?.[resource] ?? 0) / divisor);
@@ -48,13 +50,22 @@ function one() {
     };
   };
   const drawn = draw(box, option);
+  scrub(drawn.chart, box);
   const latest = new Map(); // the queue's own figures, and of those below it
+  // As the server adds up: an inner queue has what the queues below it have together, at least.
+  const together = (part) => {
+    const below = new Map();
+    for (const name of source.queues.toReversed()) {
+      const amount = Math.max(latest.get(name)?.[part]?.[source.resource] ?? 0, below.get(name) ?? 0);
+      if (name === source.queues[0]) return amount;
+      below.set(source.parents[name], (below.get(source.parents[name]) ?? 0) + amount);
+    }
+    return 0;
+  };
   const push = () => {
     if (!latest.size) return;
     source.times.push(present());
-    for (const [part, values] of Object.entries(source.series)) {
-      values.push([...latest.values()].reduce((sum, row) => sum + (row[part]?.[source.resource] ?? 0), 0) / source.divisor);
-    }
+    for (const [part, values] of Object.entries(source.series)) values.push(together(part) / source.divisor);
     drawn.update();
   };
   grow(source.queues, (row) => source.queues.includes(row.name) && latest.set(row.name, row), push);
@@ -62,6 +73,7 @@ function one() {
 
 /** Take in the queues' figures; add a point when they are first known, and one each half minute. */
 function grow(queues, take, push) {
+  if (box.hasAttribute("data-past")) return;
   subscribe("queues", {
     uids: () => queues,
     onMessage(message) {

@@ -11,7 +11,7 @@ const LINE = 15;
 /** A queue without a colour of its own is not one of the others, which are grey. */
 const colour = (name) => token(name ? (queueCategory(name) ? `--cat-${queueCategory(name)}` : "--ba-ink2") : "--cat-0");
 
-/** Draw the stack that `box` names the source of; the result has `push(latest, asked)`, which adds the present moment. */
+/** Draw the stack that `box` names the source of; the result has the chart, and `push(latest, asked)`, which adds the present moment. */
 export function stack(box) {
   const source = JSON.parse(document.getElementById(box.dataset.source).textContent);
   const { unit = "" } = box.dataset;
@@ -94,5 +94,5 @@ export function stack(box) {
     source.asked?.push(asked ?? source.asked.at(-1));
     drawn.update();
   }
-  return { push };
+  return { push, chart: drawn.chart };
 }

@@ -38,7 +38,8 @@ TABLE = {
         jobs:blueprints jobs:blueprint_new jobs:blueprint POST:jobs:blueprint_preview jobs:blueprint_versions
         jobs:blueprint_export GET:api:blueprints POST:api:blueprints GET:api:blueprint GET:api:blueprint-versions
         GET:api:blueprint-version POST:api:blueprint-submit
-        queues:list queues:detail queues:fairness GET:api:fairness cluster:gpus cluster:gpus_export cluster:gpus_export_json
+        queues:list queues:detail queues:fairness GET:api:fairness GET:api:queue-shares GET:api:queue-history
+        cluster:gpus cluster:gpus_export cluster:gpus_export_json
         GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run

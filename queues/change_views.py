@@ -1,0 +1,170 @@
+"""What staff do with queues: make, change, open and close, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from cluster import runtime
+from cluster.access import policy
+from cluster.errors import ApiError, Conflict, NotFound
+from cluster.kinds import QUEUE
+from queues import queries, writes
+from queues.forms import QueueForm, flatten
+from queues.models import Queue
+from queues.operations import ACTIONS
+
+BASIC = ("nvidia.com/gpu", "cpu", "memory")
+
+
+@require_http_methods(["GET", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new queue."""
+    _check(request, "queues.change")
+    if request.method == "GET":
+        blank = {"spec": {"parent": request.GET.get("parent", queries.ROOT), "weight": 1, "reclaimable": True}}
+        form = QueueForm.of(blank, _known(request))
+        for each in form.inputs.values():
+            each.was = ""
+        return _form_page(request, form)
+    form = QueueForm.posted(request.POST, _known(request))
+    if _new_resource_lacks_name(form):
+        return _form_page(request, form, status=422)
+    try:
+        obj = writes.create(form.manifest())
+    except ApiError as error:
+        return _refused(request, form, error)
+    name = obj["metadata"]["name"]
+    messages.success(request, _("Queue %(name)s was created.") % {"name": name})
+    return redirect("queues:detail", name)
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a queue. What somebody else changed since is shown, not overwritten."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    try:
+        current = runtime.current().get(QUEUE, name)
+    except NotFound as error:
+        raise Http404(name) from error
+    if request.method == "GET":
+        return _form_page(request, QueueForm.of(current, _known(request)))
+    form = QueueForm.posted(request.POST, _known(request), name)
+    if _new_resource_lacks_name(form):
+        return _form_page(request, form, status=422)
+    if not form.patch():
+        messages.info(request, _("Nothing was changed."))
+        return redirect("queues:detail", name)
+    try:
+        writes.update(name, form.patch(), form.version)
+    except Conflict:
+        return _conflict(request, form, name)
+    except ApiError as error:
+        return _refused(request, form, error)
+    messages.success(request, _("Queue %(name)s was changed.") % {"name": name})
+    return redirect("queues:detail", name)
+
+
+@require_http_methods(["GET", "POST"])
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask, then delete."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    error: ApiError | None = None
+    if request.method == "POST":
+        try:
+            writes.delete(name)
+        except ApiError as refused:
+            error = refused
+        else:
+            messages.success(request, _("Queue %(name)s was deleted.") % {"name": name})
+            return redirect("queues:list")
+    groups = queue.groups_pending + queue.groups_inqueue + queue.groups_running + queue.groups_unknown
+    children = Queue.objects.filter(parent=name, deleted_at=None).count()
+    context = {"queue": queue, "groups": groups, "children": children, "error": error}
+    return render(request, "queues/delete.html", context, status=error.status if error else 200)
+
+
+@require_POST
+def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
+    """Open or close a queue."""
+    queue = _queue(request, name)
+    _check(request, "queues.change", queue)
+    if action not in ACTIONS:
+        raise Http404(action)
+    try:
+        writes.act(name, action, request.user.get_username())
+    except ApiError as error:
+        messages.error(request, error.message)
+    else:
+        done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
+        messages.success(request, done[action] % {"name": name})
+    return redirect("queues:detail", name)
+
+
+def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
+    if not policy().may(request.user, right, queue):
+        raise PermissionDenied
+
+
+def _queue(request: HttpRequest, name: str) -> Queue:
+    _check(request, "queues.view")
+    return get_object_or_404(policy().visible(request.user, Queue.objects.filter(deleted_at=None)), name=name)
+
+
+def _known(request: HttpRequest) -> list[str]:
+    """The resources that the form offers without being told."""
+    return list(dict.fromkeys([*BASIC, *queries.resources(queries.queues(request.user))]))
+
+
+def _new_resource_lacks_name(form: QueueForm) -> bool:
+    name = form.inputs["resource.new"]
+    if not name.value and any(each.value for each in form.new_row):
+        name.errors.append(_("Name the resource, for example example.com/fpga."))
+        return True
+    return False
+
+
+def _form_page(request: HttpRequest, form: QueueForm, *, status: int = 200, **more: Any) -> HttpResponse:
+    parents = [row.name for row in queries.queues(request.user) if row.name != form.name]
+    return render(request, "queues/edit.html", {"form": form, "parents": parents, **more}, status=status)
+
+
+def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResponse:
+    form.blame(error.fields)
+    if not error.fields:
+        form.errors.append(error.message)
+    return _form_page(request, form, status=error.status)
+
+
+def _conflict(request: HttpRequest, form: QueueForm, name: str) -> HttpResponse:
+    """Somebody saved in between: say what they changed, and whether it meets what this user changed."""
+    try:
+        current = runtime.current().get(QUEUE, name)
+    except NotFound as error:
+        raise Http404(name) from error
+    now = flatten(current.get("spec") or {})
+    theirs = [
+        (each, now.get(key, ""))
+        for key, each in form.inputs.items()
+        if "new" not in key and key != "name" and now.get(key, "") != each.was
+    ]
+    conflict = {
+        "yours": form.version,
+        "now": current["metadata"]["resourceVersion"],
+        "theirs": theirs,
+        "touch": any(each.changed and each.value != value for each, value in theirs),
+    }
+    for each, value in theirs:
+        if not each.changed:
+            each.value = value
+        each.was = value
+    form.version = str(current["metadata"]["resourceVersion"])
+    return _form_page(request, form, status=409, conflict=conflict)
