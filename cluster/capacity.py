@@ -29,11 +29,22 @@ class Fits:
 
 
 @dataclass(frozen=True, slots=True)
+class Unusable:
+    """GPUs of a node that are free and of no use, for one cause; the node has `free` in all."""
+
+    node: str
+    model: str
+    free: int
+    gpus: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """`tiers` go from the single node up to the whole fleet. `free` GPUs are healthy, on ready nodes and held by nobody, those of
     cordoned nodes among them; `unusable` of them could be given to no pod of the shapes that are asked for (`waiting`: those of
     jobs that wait; else those usually asked), `causes` says why: `cordoned`, `leftover`, `cpu`, `memory`, `pods`, another
-    resource, or `several` of these together.
+    resource, or `several` of these together. `parts` are the same by node, most first.
     """
 
     tiers: tuple[Fits, ...] = ()
@@ -41,6 +52,14 @@ class Summary:
     unusable: int = 0
     causes: Mapping[str, int] = field(default_factory=dict)
     waiting: bool = False
+    parts: tuple[Unusable, ...] = ()
+
+    def by_node(self) -> dict[str, list[Unusable]]:
+        """The parts of each node that has any."""
+        found: dict[str, list[Unusable]] = {}
+        for part in self.parts:
+            found.setdefault(part.node, []).append(part)
+        return found
 
 
 Ask = Callable[[Any], Summary]

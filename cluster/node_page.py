@@ -106,11 +106,6 @@ class Amount:
     def free(self) -> int:
         return self.allocatable - self.used
 
-    @property
-    def is_tight(self) -> bool:
-        """Nine tenths and more are asked."""
-        return self.used * 10 >= self.allocatable * 9 and self.used > 0
-
 
 _ORDER = ("cpu", "memory", "ephemeral-storage", "pods")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from cluster.access import policy
 from cluster.cards import IN_USE, STATES, Cell, Part, parts_of, state_of
 from cluster.models import Event, Node
 from cluster.runtime import now
-from cluster.workloads import Holder, Share, Usage, current
+from cluster.workloads import Holder, Share, current
 
 __all__ = ["STATES", "Cell", "Fleet", "Part", "Strip", "cells_of", "fleet", "nodes", "strips"]
 
@@ -163,81 +163,6 @@ def fleet(user: Any, model: str = "") -> Fleet:
         rows = rows.filter(gpu_model=model)
     found = strips(user, list(rows.order_by("spine", "rack", "name")))
     return Fleet(found, Counter(cell.state for strip in found for cell in strip.cells))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFilter:
-    """What a reader asks of the node list; empty means all. `sort` is a key of SORTS, with a leading dash downwards."""
-
-    text: str = ""
-    state: str = ""
-    model: str = ""
-    rack: str = ""
-    sort: str = "name"
-    names: tuple[str, ...] | None = None
-
-
-NODE_STATES: dict[str, Q] = {
-    "ready": Q(ready=True, cordoned=False),
-    "cordoned": Q(ready=True, cordoned=True),
-    "lost": Q(ready=False),
-}
-SORTS: dict[str, tuple[str, ...]] = {
-    "name": ("name",),
-    "state": ("ready", "-cordoned", "name"),
-    "model": ("gpu_model", "name"),
-    "gpus": ("gpu_count", "name"),
-    "cpu": ("allocatable__cpu", "name"),
-    "memory": ("allocatable__memory", "name"),
-    "rack": ("spine", "rack", "name"),
-}
-BY_USE = ("used", "pods")
-"""Sort keys that need what runs on the nodes, so the whole list is ordered here and not by the database."""
-
-
-def find(user: Any, wanted: NodeFilter) -> QuerySet[Node]:
-    """The filtered nodes, ordered where the database can."""
-    rows = nodes(user)
-    if wanted.text:
-        rows = rows.filter(name__icontains=wanted.text)
-    if wanted.names is not None:
-        rows = rows.filter(name__in=wanted.names)
-    if wanted.state in NODE_STATES:
-        rows = rows.filter(NODE_STATES[wanted.state])
-    if wanted.model:
-        rows = rows.filter(gpu_model="" if wanted.model == "-" else wanted.model)
-    if wanted.rack:
-        rows = rows.filter(rack=wanted.rack)
-    return rows.order_by(*_order(wanted.sort))
-
-
-def _order(sort: str) -> tuple[str, ...]:
-    """Columns of a sort key; downwards all of them are turned but the name that breaks ties."""
-    keys = SORTS.get(sort.lstrip("-"), ("name",))
-    if not sort.startswith("-"):
-        return keys
-    return tuple(
-        key if key == "name" and len(keys) > 1 else key.removeprefix("-") if key.startswith("-") else f"-{key}" for key in keys
-    )
-
-
-def by_use(rows: QuerySet[Node], sort: str, usage: Mapping[str, Usage]) -> list[str]:
-    """Node uids ordered by what is in use."""
-    nothing = Usage()
-
-    def key(row: tuple[str, str]) -> int:
-        use = usage.get(row[1], nothing)
-        return use.gpus if sort.endswith("used") else use.pods
-
-    names = rows.order_by("name").values_list("uid", "name")
-    return [uid for uid, _ in sorted(names, key=key, reverse=sort.startswith("-"))]
-
-
-def node_counts(user: Any) -> dict[str, int]:
-    """Nodes by state, for the facet and the head line."""
-    counts = {f"in_{state}": Count("uid", filter=rule) for state, rule in NODE_STATES.items()}
-    found: dict[str, int] = nodes(user).aggregate(in_all=Count("uid"), **counts)
-    return {name.removeprefix("in_"): count for name, count in found.items()}
 
 
 def models(user: Any) -> list[tuple[str, int]]:

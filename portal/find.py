@@ -61,6 +61,8 @@ PAGES: tuple[tuple[str, str | Promise, str], ...] = (
     ("queues:list", gettext_lazy("Queues"), "queues"),
     ("cluster:gpus", gettext_lazy("GPUs"), "gpus"),
     ("cluster:nodes", gettext_lazy("Nodes"), "nodes"),
+    ("topology:domains", gettext_lazy("Network"), "flows"),
+    ("topology:fragments", gettext_lazy("Fragmentation"), "gpus"),
     ("scheduler", gettext_lazy("Scheduler"), "scheduler"),
     ("jobs:flows", gettext_lazy("Flows"), "flows"),
     ("jobs:templates", gettext_lazy("Templates"), "flows"),

@@ -32,6 +32,7 @@ urlpatterns = [
     path("submit/dry-run/", unblock_views.dry_run, name="dry_run"),
     path("queues/<str:name>/impact/", unblock_views.queue_impact, name="queue_impact"),
     path("submit/apply/", apply_page.apply_all, name="apply"),
+    path("", include("jobs.topology.urls")),
     path("", include("jobs.urls")),
     path("", include("queues.urls")),
     path("", include("cluster.urls")),

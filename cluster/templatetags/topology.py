@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django import template
+from django.template import Context
 from django.utils.translation import gettext as _
 
 from cluster import display
@@ -33,3 +36,30 @@ def cause_word(cause: str) -> str:
 def gpu_list(gpus: tuple[int, ...]) -> str:
     """GPU indices one by one: `2, 3, 6`."""
     return ", ".join(map(str, gpus))
+
+
+@register.filter
+def mebibytes(amount: int) -> str:
+    """MiB as `80 GiB` or `512 MiB`."""
+    number, unit = display.amount(amount * 2**20, "memory")
+    return f"{number} {unit}"
+
+
+@register.simple_tag
+def condition_mark(condition: Mapping[str, str]) -> str:
+    """The mark of a node's condition: Ready is well when True, the others (pressure, network trouble) when False."""
+    status = condition.get("status")
+    if status not in ("True", "False"):
+        return "unknown"
+    return "completed" if (status == "True") == (condition.get("type") == "Ready") else "failed"
+
+
+@register.simple_tag(takes_context=True)
+def query_with(context: Context, name: str, value: str | None) -> str:
+    """The page's query string with one key set (None removes it), and without a page number."""
+    data = context["request"].GET.copy()
+    data.pop("page", None)
+    data.pop(name, None)
+    if value:
+        data[name] = value
+    return f"?{data.urlencode()}"

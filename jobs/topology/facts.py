@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, Sum
 
 from cluster.access import policy
-from cluster.capacity import NODE_TIER, Fits, Summary
+from cluster.capacity import NODE_TIER, Fits, Summary, Unusable
 from cluster.objects import is_gpu
 from cluster.quantities import gpu_count
 from jobs.choices import GroupPhase, JobPhase
@@ -85,6 +85,14 @@ class Facts:
             found[part.node] = found.get(part.node, 0) + part.gpus
         return found
 
+    @cached_property
+    def unusable_parts(self) -> dict[str, list[Unusable]]:
+        """The same with their causes."""
+        found: dict[str, list[Unusable]] = {}
+        for part in self.fragments.parts:
+            found.setdefault(part.node, []).append(part)
+        return found
+
     def tiers(self, model: str = ANY) -> tuple[Fits, ...]:
         """The largest gang that fits now, from the single node up to the whole fleet."""
         tree = self.network.tree
@@ -124,4 +132,4 @@ def summary(user: Any) -> Summary:
     """The head line of pages about GPUs."""
     known = facts(user)
     found = known.fragments
-    return Summary(known.tiers(), found.free, found.unusable, found.causes, bool(known.waiting))
+    return Summary(known.tiers(), found.free, found.unusable, found.causes, bool(known.waiting), found.parts)

@@ -3,7 +3,8 @@
 One number for people: of the free GPUs of a node, the most that pods of the asked shapes could hold at once, as many of each
 shape as one likes, are of use; the others are not. Why they are not: the node is cordoned; they are left over, fewer than any
 mixture of shapes needs; or CPU, memory, pods or another resource are used up before the GPUs are.
-Selectors and tolerations play no part but for the GPU model: a node that is kept for some pods is of use to these.
+A shape that asks more GPUs than any node of a model has can never be held there, so it is no measure for it. Selectors and
+tolerations play no part but for the GPU model: a node that is kept for some pods is of use to these.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cluster.capacity import Unusable
 from scheduler.model.resources import Ints, Mask
 from scheduler.topology.stock import Stock
 
@@ -31,17 +33,6 @@ class Shape:
     gpus: int
     needs: Mapping[str, int] = field(default_factory=dict, hash=False)
     model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Unusable:
-    """GPUs of a node that are free and of no use, for one cause."""
-
-    node: str
-    model: str
-    free: int
-    gpus: int
-    cause: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +63,14 @@ def fragments(stock: Stock, asked: Iterable[Shape], usual: Iterable[Shape] = ())
     asked, usual = list(asked), list(usual)
     parts: list[Unusable] = []
     for model, rows in ((model, np.flatnonzero(mask)) for model, mask in stock.of_model.items()):
-        shapes = _fitting(asked, model) or _fitting(usual, model) or [Shape(1)]
+        most = int(stock.gpus[rows].max())
+        shapes = _fitting(asked, model, most) or _fitting(usual, model, most) or [Shape(1)]
         parts += _of_rows(stock, rows, model, shapes)
     return Fragments(int(stock.free.sum()), tuple(sorted(parts, key=lambda part: (-part.gpus, part.node))))
 
 
-def _fitting(shapes: Sequence[Shape], model: str) -> list[Shape]:
-    return [shape for shape in shapes if shape.gpus > 0 and shape.model in ("", model)]
+def _fitting(shapes: Sequence[Shape], model: str, most: int) -> list[Shape]:
+    return [shape for shape in shapes if 0 < shape.gpus <= most and shape.model in ("", model)]
 
 
 def _of_rows(stock: Stock, rows: Ints, model: str, shapes: Sequence[Shape]) -> list[Unusable]:

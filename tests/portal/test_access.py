@@ -40,6 +40,7 @@ TABLE = {
         GET:api:blueprint-version POST:api:blueprint-submit
         queues:list queues:detail queues:fairness GET:api:fairness GET:api:queue-shares GET:api:queue-history
         cluster:gpus cluster:gpus_export cluster:gpus_export_json
+        cluster:nodes_export cluster:nodes_export_json topology:domains topology:fragments topology:domain
         GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run

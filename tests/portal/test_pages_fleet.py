@@ -319,7 +319,7 @@ def test_nodes_sorted_by_state_begin_with_those_that_are_not_well(fleet, member)
     Node.objects.filter(name="h100-05").update(cordoned=True)
     for sort, first in (("state", ["v100-01", "h100-05", "a100-01"]), ("-state", ["a100-01", "a100-02", "a100-03"])):
         rows = member.get(reverse("cluster:nodes"), {"sort": sort}).context["rows"]
-        assert [node.name for node, _use in rows][:3] == first
+        assert [node.name for node, _use, _parts in rows][:3] == first
 
 
 class _Simulation:

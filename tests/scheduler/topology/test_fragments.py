@@ -60,6 +60,11 @@ def test_a_model_that_nothing_waits_for_is_judged_by_what_is_usual_on_it_else_by
     assert parts(found) == [("a", 3, LEFTOVER), ("b", 1, LEFTOVER)]
 
 
+def test_a_shape_that_no_node_of_a_model_can_ever_hold_is_no_measure_for_it():
+    nodes = stock(left("a", 3), left("b", 3, model="A100", gpus=4))
+    assert parts(fragments(nodes, [asks(12), asks(8)], [asks(2)])) == [("a", 3, LEFTOVER), ("b", 1, LEFTOVER)]
+
+
 def test_no_node_and_no_shape_is_no_fragment():
     assert fragments(stock(), []).unusable == 0
     assert fragments(stock(left("cpu", 0, gpus=0)), [asks(8)]).parts == ()
