@@ -88,6 +88,12 @@ RUNNING = Q(phase=JobPhase.RUNNING, deleted_at=None)
 WAITING = Q(phase=JobPhase.PENDING, deleted_at=None)
 
 
+def waiting(user: Any) -> tuple[int, int]:
+    """Jobs that wait, and the GPUs that they ask."""
+    found = policy().visible(user, Job.objects.filter(WAITING)).aggregate(jobs=Count("uid"), asked=Sum("gpus", default=0))
+    return found["jobs"], found["asked"]
+
+
 def waited(jobs: QuerySet[Job], present: datetime) -> list[float]:
     """Seconds from submission to first start, of the jobs that started in the last day."""
     started = jobs.filter(started_at__gt=present - DAY, started_at__gte=F("created_at"))

@@ -8,7 +8,8 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from portal import apply_page, find, probes, samples_page, scheduler_page, views
+from portal import apply_page, find, preferences, probes, samples_page, views
+from portal.cockpit import views as cockpit_views
 from portal.unblock import views as unblock_views
 
 urlpatterns = [
@@ -16,13 +17,15 @@ urlpatterns = [
     path("find/", find.find, name="find"),
     path("sign-in/", views.SignIn.as_view(), name="login"),
     path("sign-out/", views.SignOut.as_view(), name="logout"),
+    path("preferences/", preferences.preferences, name="preferences"),
     path("preferences/theme/", views.theme, name="theme"),
     path("i18n/setlang/", views.language, name="set_language"),
     path("workload/", include(([path("", samples_page.start_samples, name="workload")], "portal"))),
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("img/basalt.svg"))), name="favicon"),
     path("healthz", probes.healthz, name="healthz"),
     path("readyz", probes.readyz, name="readyz"),
-    path("scheduler/", scheduler_page.scheduler, name="scheduler"),
+    path("scheduler/", cockpit_views.scheduler, name="scheduler"),
+    path("scheduler/", include("portal.cockpit.urls")),
     path("simulations/", include("portal.simulations.urls")),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),

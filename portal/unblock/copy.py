@@ -85,12 +85,19 @@ class View:
         only: Collection[str] | None = None,
         until: str = "",
         extra: PodsOf | None = None,
+        conf: Configuration | None = None,
     ) -> Played:
-        """Run the scheduler over the copy after some changes; the copy is afterwards as it was."""
+        """Run the scheduler over the copy after some changes, with another configuration if given; it is afterwards as it was."""
         with self._owner.lock:
             if self.sandbox.is_broken:
                 raise Unavailable("the copy of the cluster broke and is made anew; ask again in a moment")
-            return self.sandbox.play(changes, cycles=cycles, only=only, until=until, extra=extra)
+            if conf is None:
+                return self.sandbox.play(changes, cycles=cycles, only=only, until=until, extra=extra)
+            other = Sandbox(self.cache, conf, now=self.at, pods_of=self.pods_of)
+            try:
+                return other.play(changes, cycles=cycles, only=only, until=until, extra=extra)
+            finally:
+                self.sandbox.is_broken = other.is_broken
 
     def alone(self, ask: Callable[[], T]) -> T:
         """Ask something of the model while nobody else does."""

@@ -64,8 +64,15 @@ def on(view: View, queue: Obj) -> QueuePreview:
     """The same of one view."""
     began = time.perf_counter()
     before, after = view.baseline, view.play(changes.queue_changed(view, queue))
+    found = between(view, before, after, str(queue["metadata"]["name"]))
+    found.milliseconds = (time.perf_counter() - began) * 1000
+    return found
+
+
+def between(view: View, before: Played, after: Played, queue: str = "") -> QueuePreview:
+    """The difference between two courses of one view, whatever was changed."""
     told = compare(before, after)
-    found = QueuePreview(str(queue["metadata"]["name"]), version=view.version, age=view.age)
+    found = QueuePreview(queue, version=view.version, age=view.age)
     found.starts = {uid: len(after.binds[uid]) for uid in told.starts}
     found.waits = {uid: len(before.binds[uid]) for uid in told.delayed}
     found.admits = sorted(uid for uid in after.admitted - before.admitted if uid not in found.starts)
@@ -73,7 +80,6 @@ def on(view: View, queue: Obj) -> QueuePreview:
     for each in told.evicted:
         found.reclaimed.setdefault(each.victim_queue, Counter()).update(each.freed)
     found.queues = _queues(before, after)
-    found.milliseconds = (time.perf_counter() - began) * 1000
     return found
 
 

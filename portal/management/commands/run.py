@@ -29,6 +29,7 @@ from cluster.errors import ApiError
 from cluster.kinds import NODE
 from cluster.logs import retention
 from portal import parts, processes, samples, tidying
+from portal.cockpit import configuration
 from scheduler import conf
 
 SYNC_SECONDS = 30.0
@@ -54,7 +55,13 @@ class Command(BaseCommand):
         parser.add_argument("--workload", choices=["sample"], help="submit a stream of sample jobs")
         parser.add_argument("--instant", action="store_true", help="pods start and stop without delay")
         usual = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
-        parser.add_argument("--conf", type=Path, default=usual, help="a volcano-scheduler.conf (default: the one in deploy/)")
+        own = configuration.own_file()
+        parser.add_argument(
+            "--conf",
+            type=Path,
+            default=own if own.exists() else usual,
+            help="a volcano-scheduler.conf (default: the one saved in the portal, else the one in deploy/)",
+        )
         parser.add_argument("--seed", type=int, default=1, help="of run times and of the sample jobs")
 
     def handle(self, **options: Any) -> None:

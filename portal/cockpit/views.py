@@ -1,0 +1,229 @@
+"""The cockpit's pages: how the scheduler is and where its time goes, and one cycle with all that it decided."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET
+
+from cluster import runtime
+from cluster.access import policy
+from portal import figures
+from portal.cockpit import cycles, judged, ledger
+from portal.cockpit.health import health
+from portal.cockpit.words import does, phase
+from portal.decisions import sink
+from portal.models import ConfigurationVersion, Cycle, SchedulerConfiguration
+
+RANGES = {"2m": gettext_lazy("2 min"), "1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h")}
+KINDS = {
+    "all": gettext_lazy("All"),
+    "preempt": gettext_lazy("Preempted"),
+    "reclaim": gettext_lazy("Reclaimed"),
+    "flagged": gettext_lazy("Flagged"),
+}
+EVICTIONS = 12
+"""Rows of the ledger on the first page."""
+LAST = 40
+COLOURS = {
+    "enqueue": 5,
+    "allocate": 1,
+    "backfill": 3,
+    "preempt": 2,
+    "gangpreempt": 2,
+    "reclaim": 4,
+    "gangreclaim": 4,
+    "shuffle": 6,
+}
+"""Each action keeps its colour; what is no action's is grey."""
+DAY = timedelta(hours=24)
+LEVELS = 6
+"""Steps of the ramp that colours milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Milliseconds and the step of the ramp; None where the plugin has nothing to say."""
+
+    spent: float | None
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A plugin's row of a cycle's time."""
+
+    name: str
+    does: str
+    cells: list[Cell]
+    total: float
+
+
+def may(request: HttpRequest, action: str) -> None:
+    """Raise PermissionDenied unless the user has a right."""
+    if not policy().may(request.user, action):
+        raise PermissionDenied
+
+
+def chosen(request: HttpRequest, name: str, among: Any, usual: str) -> str:
+    """A choice of the address, the usual one where it is none."""
+    given = request.GET.get(name, "")
+    return given if given in among else usual
+
+
+@require_GET
+def scheduler(request: HttpRequest) -> HttpResponse:
+    """The first page of the scheduler; parts of it ask for it again by themselves."""
+    may(request, "scheduler.view")
+    present = runtime.now()
+    window, by = chosen(request, "window", RANGES, "2m"), chosen(request, "by", ("action", "plugin"), "action")
+    kind = chosen(request, "evictions", KINDS, "all")
+    stretch, newest = cycles.read(window, present), cycles.newest()
+    slowest = stretch.slowest()
+    shown = _asked_for(request) or (slowest[0] if slowest else newest)
+    context = {
+        "health": health(newest, present),
+        "newest": newest,
+        "stretch": stretch,
+        "figures": stretch.figures,
+        "waiting": figures.waiting(request.user),
+        "evicted": judged.counts(present - DAY, present),
+        "slowest": slowest,
+        "last": stretch.rows[:LAST],
+        "window": window,
+        "windows": list(RANGES.items()),
+        "by": by,
+        "chart": chart(stretch, by),
+        "kind": kind,
+        "kinds": list(KINDS.items()),
+        "evictions": judged.table(request.user, kind, present)[:EVICTIONS],
+        "kept": {"cycles": sink.KEEP, "evictions": sink.KEEP_EVICTIONS},
+        **_configuration(),
+        **(_time(shown) | _did(request, shown) if shown else {}),
+    }
+    return render(request, "portal/cockpit/scheduler.html", context)
+
+
+@require_GET
+def cycle(request: HttpRequest, number: int) -> HttpResponse:
+    """One cycle: its time by plugin and action, and its decisions."""
+    may(request, "scheduler.view")
+    pk = request.GET.get("id", "")
+    found = ledger.cycle_numbered(number, int(pk) if pk.isascii() and pk.isdigit() and len(pk) < 19 else None)
+    if found is None:
+        raise Http404(f"cycle {number} is not kept")
+    others = Cycle.objects.only("id", "number", "at")
+    context = {
+        **_time(found),
+        "ledger": ledger.of(request.user, found, runtime.now()),
+        "before": others.filter(pk__lt=found.pk).order_by("-pk").first(),
+        "after": others.filter(pk__gt=found.pk).order_by("pk").first(),
+        "kept": sink.KEEP,
+    }
+    return render(request, "portal/cockpit/cycle.html", context)
+
+
+@require_GET
+def evictions_csv(request: HttpRequest) -> StreamingHttpResponse:
+    """The ledger as CSV, as much of it as the viewer may see."""
+    may(request, "scheduler.view")
+    rows = judged.table(request.user, chosen(request, "evictions", KINDS, "all"), runtime.now())
+    answer = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="evictions.csv"'
+    return answer
+
+
+class _Echo:
+    """A file that gives back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _lines(rows: list[judged.Group]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(["at", "cycle", "victim", "pods", "for", "action", "rules", "freed", "judgement"])
+    for row in rows:
+        taker = "" if row.taker is None else "other" if row.taker.other else row.taker.job
+        victim = "other" if row.victim.other else row.victim.job or row.victim.pod
+        cells = [victim, row.pods, taker, row.action, row.rules, row.freed, row.judgement.code]
+        yield writer.writerow([row.at.isoformat(), row.cycle, *map(_plain, cells)])
+
+
+def _plain(cell: Any) -> Any:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" else cell
+
+
+def _asked_for(request: HttpRequest) -> Cycle | None:
+    pk = request.GET.get("cycle", "")
+    if not (pk.isascii() and pk.isdigit() and len(pk) < 19):
+        return None
+    return Cycle.objects.filter(pk=int(pk)).first()
+
+
+def _configuration() -> dict[str, Any]:
+    return {
+        "conf": SchedulerConfiguration.objects.defer("text", "broken").first(),
+        "version": ConfigurationVersion.objects.only("pk").first(),
+    }
+
+
+def _did(request: HttpRequest, shown: Cycle) -> dict[str, Any]:
+    return {"ledger": ledger.of(request.user, shown, runtime.now())}
+
+
+def chart(stretch: cycles.Stretch, by: str) -> dict[str, Any]:
+    """What the chart draws, for the script and the API."""
+    drawn = cycles.bars(stretch)
+    bands = cycles.chart(drawn, by)
+    return {
+        "times": [each.at.timestamp() * 1000 for each in drawn],
+        "numbers": [each.number for each in drawn],
+        "ids": [each.pk for each in drawn],
+        "bands": [
+            {"name": phase(name), "values": values, "colour": _colour(name, place, by)}
+            for place, (name, values) in enumerate(bands.items())
+        ],
+        "p99": stretch.figures.p99,
+        "binned": len(drawn) < len(stretch.rows),
+    }
+
+
+def _colour(name: str, place: int, by: str) -> int:
+    if name in (cycles.CORE, cycles.OTHERS):
+        return 0 if name == cycles.CORE else 6
+    return (COLOURS.get(name, 6)) if by == "action" else place + 1
+
+
+def _time(shown: Cycle) -> dict[str, Any]:
+    """A cycle's milliseconds by plugin and phase, the largest row first; the framework's own last."""
+    found, columns = cycles.matrix(shown), cycles.phases(shown)
+    most = max((spent for row in found.values() for spent in row.values()), default=0.0) or 1.0
+    totals = {name: sum(row.values()) for name, row in found.items()}
+    order = sorted(found, key=lambda name: (name == cycles.CORE, -totals[name], name))
+    actions = sorted(shown.actions.items(), key=lambda each: -each[1])
+    return {
+        "cycle": shown,
+        "columns": [phase(name) for name in columns],
+        "lines": [
+            Line(name, does(name), [_cell(found[name].get(each), most) for each in columns], totals[name]) for name in order
+        ],
+        "sums": [sum(row.get(each, 0.0) for row in found.values()) for each in columns],
+        "most": actions[0] if actions and shown.milliseconds and actions[0][1] > shown.milliseconds / 2 else None,
+        "per_second": shown.bound / shown.milliseconds * 1000 if shown.bound and shown.milliseconds else None,
+    }
+
+
+def _cell(spent: float | None, most: float) -> Cell:
+    if spent is None:
+        return Cell(None)
+    return Cell(spent, min(int((spent / most) ** 0.5 * (LEVELS + 1)), LEVELS) if spent >= most / 50 else 0)

@@ -1,0 +1,26 @@
+"""Filters of the scheduler's pages."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.formats import number_format
+
+from cluster import display
+
+register = template.Library()
+
+
+@register.filter
+def ms(value: float | None) -> str:
+    """Milliseconds without their unit: two decimals below one, else as other numbers; a dash for what is not known."""
+    if value is None:
+        return "–"
+    if 0 < value < 0.995:
+        return number_format(round(max(value, 0.01), 2), decimal_pos=2, use_l10n=True)
+    return display.number(value)
+
+
+@register.filter
+def whole(value: float | None) -> str:
+    """A rounded number."""
+    return "–" if value is None else display.number(round(value))
