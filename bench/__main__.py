@@ -7,7 +7,7 @@ import sys
 
 MEASURES = (
     "scheduler", "sharing", "openb", "gangs", "start", "joblist", "whatif", "jobs", "gpus",
-    "kubernetes", "kubernetes_jobs", "kubernetes_large", "simulation", "stopwatches",
+    "live", "pages", "kubernetes", "kubernetes_jobs", "kubernetes_large", "simulation", "stopwatches",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 
 from portal.simulations.models import Simulation, SimulationKind, StartEstimate, State
@@ -136,3 +137,16 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.publisher} {self.number}"
+
+
+class Preferences(models.Model):
+    """What one person set for themselves. Empty: as the system, or the browser, has it."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="preferences")
+    theme = models.CharField(max_length=8, blank=True)
+    language = models.CharField(max_length=16, default="en")
+    time_zone = models.CharField(max_length=64, blank=True)
+    density = models.CharField(max_length=8, blank=True)
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"

@@ -7,6 +7,7 @@ BASALT_PRODUCTION       1 where several processes serve a cluster: nothing is ma
 BASALT_HTTPS            1 when people reach the portal over https: cookies become secure, http is redirected
 BASALT_SCHEDULER_NAMES  pods of these scheduler names are ours, by commas; the first is the default
 BASALT_LOG              level of the log (default: info)
+BASALT_TIME_ZONE        zone of clock times for who chose none and whose browser told none, such as Asia/Shanghai (default: UTC)
 BASALT_DEBUG            1 for Django's debug pages
 BASALT_HOST_PATHS       folders of this machine that pods may mount by hostPath, by colons (default: none; runtime process)
 BASALT_POD_PIDS         most processes of a container (default: 1024; runtime process)
@@ -35,6 +36,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import zoneinfo
 from datetime import timedelta
 from pathlib import Path
 
@@ -278,6 +280,11 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
+BASALT_TIME_ZONE = os.environ.get("BASALT_TIME_ZONE") or "UTC"
+try:
+    zoneinfo.ZoneInfo(BASALT_TIME_ZONE)
+except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+    raise SystemExit(f"BASALT_TIME_ZONE is a time zone such as Asia/Shanghai, not {BASALT_TIME_ZONE!r}.") from None
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "portal.urls"
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
 from portal import overview as overview_page
+from portal import preferences
 
 THEMES = ("light", "dark")
 YEAR = 365 * 24 * 3600
@@ -27,6 +28,11 @@ class SignIn(LoginView):
 
     template_name = "registration/login.html"
     redirect_authenticated_user = True
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        preferences.bring(self.request, response)
+        return response
 
 
 @method_decorator(login_not_required, name="dispatch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -110,9 +110,9 @@ class Axis:
         found = []
         at = first
         while at <= self.end:
-            place = self.place(at)
-            if place <= 97:
-                found.append((place, at.strftime(form), at))
+            place, local = self.place(at), timezone.localtime(at.astimezone(UTC))  # a time that the clocks leave out is a later one
+            if place <= 97 and (not found or found[-1][2] < local):
+                found.append((place, local.strftime(form), local))
             at += timedelta(seconds=step)
         return found
 

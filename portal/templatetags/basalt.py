@@ -22,6 +22,8 @@ from cluster import display, runtime
 from cluster.access import policy
 from jobs.pages.podgrid import Cell, Row, Stretch
 from portal import figures, processes, states, words
+from portal.preferences import of as preferences_of
+from portal.timezones import offset_of
 from queues.colours import categories
 from queues.models import Queue
 
@@ -152,7 +154,21 @@ def at(moment: datetime | None, form: str = "auto") -> SafeString:
     text = local.strftime("%H:%M" if form == "minute" else "%H:%M:%S")
     if form != "time" and local.date() != timezone.localdate():
         text = f"{local:%m-%d} {text}" if form == "minute" else f"{local:%Y-%m-%d} {text}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{local:%Y-%m-%d %H:%M:%S %Z}", text)
+    title = f"{local:%Y-%m-%d %H:%M:%S} {offset_of(local)}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), title, text)
+
+
+@register.simple_tag
+def zone() -> str:
+    """The reader's time zone now, as its distance from UTC."""
+    return offset_of(timezone.localtime())
+
+
+@register.simple_tag(takes_context=True)
+def density(context: Context) -> str:
+    """How high the rows of lists are, by the reader's own wish; empty for the usual."""
+    request = context.get("request")
+    return str(preferences_of(request).get("density", "")) if request is not None else ""
 
 
 @register.simple_tag
@@ -335,5 +351,6 @@ def speed() -> str:
 
 @register.simple_tag
 def clock() -> SafeString:
-    """Attributes that tell scripts the cluster's present instant and how fast its clock runs."""
-    return format_html('data-now="{}" data-speed="{}"', epoch(runtime.now()), f"{runtime.speed():g}")
+    """Attributes that tell scripts the cluster's present instant, how fast its clock runs, and whose clock times are shown by."""
+    zone = timezone.get_current_timezone_name()
+    return format_html('data-now="{}" data-speed="{}" data-zone="{}"', epoch(runtime.now()), f"{runtime.speed():g}", zone)

@@ -1,6 +1,7 @@
 // ECharts with the page's own tokens. One import, and a redraw when the theme changes.
 import * as echarts from "../vendor/echarts.esm.min.mjs";
-import { language, numberWords } from "./words.js";
+import { numberWords } from "./words.js";
+import { clockOf, inZone, titleOf } from "./zone.js";
 
 const SHORTEST = 600_000; // the time axis shows ten minutes at least, so that a young chart does not count seconds
 
@@ -32,10 +33,9 @@ export function nice(highest) {
 
 /** A tick of the time axis: whole minutes without seconds, midnight as the day. */
 function clock(at) {
-  const time = new Date(at);
-  if (time.getHours() + time.getMinutes() + time.getSeconds() === 0) return time.toLocaleDateString(language, { month: "short", day: "numeric" });
-  const seconds = time.getSeconds() ? { second: "2-digit" } : {};
-  return time.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hour12: false, ...seconds });
+  const time = clockOf(at);
+  if (time === "00:00:00") return inZone(at, { month: "short", day: "numeric" });
+  return time.endsWith(":00") ? time.slice(0, -3) : time;
 }
 
 /** Axis, grid and tooltip that every chart over time shares; `times` are its instants, `unit` stands behind its numbers. */
@@ -64,6 +64,7 @@ export function overTime(times, unit = "") {
       axisTick: { show: false },
       axisLabel: { ...text, hideOverlap: true, showMaxLabel: false, formatter: clock },
       splitLine: { show: false },
+      axisPointer: { label: { formatter: ({ value }) => titleOf(value) } },
     },
     yAxis: { type: "value", min: 0, axisLabel: { ...text, formatter: numberWords }, splitLine: { lineStyle: { color: token("--ba-line") } } },
   };

@@ -1,12 +1,13 @@
 // Cycles as stacked bars, by action or by plugin; a bar opens its cycle. The page asks for itself now and then, the chart follows.
 import { draw, nice, overTime, token } from "./charts.js";
-import { language, numberWords } from "./words.js";
+import { numberWords } from "./words.js";
+import { clockOf } from "./zone.js";
 
 const box = document.getElementById("ck-chart");
 const NAMED = 640; // px of width from which the line of P99 carries its name
 
 const read = () => JSON.parse(document.getElementById(box.dataset.source)?.textContent ?? "null");
-const clock = (at) => new Date(at).toLocaleTimeString(language, { hour12: false });
+const clock = clockOf;
 
 function option(data) {
   const base = overTime([0], "ms");

@@ -1,6 +1,7 @@
 // The frame's small comforts: theme without a reload, "/" for the search, a clock, menus that close.
 import { present } from "./clock.js";
 import { durationWords } from "./words.js";
+import { clockOf, offsetOf } from "./zone.js";
 
 const root = document.documentElement;
 
@@ -51,7 +52,7 @@ function tick() {
     if (element.textContent !== text) element.textContent = text;
   });
   const clock = document.querySelector("[data-clock]");
-  if (clock) clock.textContent = new Date(now).toLocaleTimeString(root.lang, { hour12: false });
+  if (clock) clock.textContent = `${clockOf(now)} ${offsetOf(now)}`;
 }
 tick();
 setInterval(tick, 1000);

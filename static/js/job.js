@@ -5,6 +5,7 @@ import { subscribe } from "./live.js";
 import { settle } from "./unblock.js";
 import { flag, patch } from "./patch.js";
 import { language, numberWords, runs, stateWord, words } from "./words.js";
+import { clockOf, dayOf, titleOf } from "./zone.js";
 
 const page = document.querySelector("[data-job]");
 
@@ -64,7 +65,8 @@ function eventRow(event, wide) {
   const warning = event.type === "Warning";
   mark.innerHTML = `<span class="ba-st" data-st="${warning ? "pending" : "completed"}"><svg class="g" aria-hidden="true"><use href="#st-${warning ? "pending" : "completed"}"/></svg><span class="vh"></span></span>`;
   mark.querySelector(".vh").textContent = event.type;
-  const time = element("td", "ink3", new Date(event.last_seen).toLocaleTimeString(language, { hour12: false }));
+  const time = element("td", "ink3", clockOf(event.last_seen));
+  time.title = titleOf(event.last_seen);
   const message = element("td", wide ? "wrapped" : "");
   if (wide) {
     message.textContent = event.message;
@@ -135,9 +137,7 @@ function sameText(place, html) {
 
 /** An instant as the server writes it: with its day when that is not today. */
 function clockWords(stamp) {
-  const at = new Date(stamp);
-  const time = at.toLocaleTimeString(language, { hour12: false });
-  return at.toDateString() === new Date(present()).toDateString() ? time : `${at.toLocaleDateString("sv")} ${time}`;
+  return dayOf(stamp) === dayOf(present()) ? clockOf(stamp) : `${dayOf(stamp)} ${clockOf(stamp)}`;
 }
 
 /** The one line is for what the panel does not say. */

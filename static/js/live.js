@@ -5,6 +5,7 @@
 // A topic's first message after subscribing sets its sequence; a gap later on means that something was lost, and the
 // client subscribes again from nothing. After a break it asks for what came since its last number.
 import { fill, words } from "./words.js";
+import { clockOf } from "./zone.js";
 
 const HIDDEN_REST = 30_000; // a hidden tab lets go of the socket after this long
 const PING = 25_000;
@@ -124,10 +125,9 @@ function show(state) {
 function tick() {
   if (!banner || lostAt === null || document.hidden) return;
   if (Date.now() - lostAt < 3000 && !over) return;
-  const lang = document.documentElement.lang;
   banner.querySelector("[data-live-lost]").textContent = over
     ? words.signedOut
-    : fill(words.lost, { time: lostAt.toLocaleTimeString(lang, { hour12: false }) });
+    : fill(words.lost, { time: clockOf(lostAt) });
   const seconds = Math.max(0, Math.ceil((retryAt - Date.now()) / 1000));
   banner.querySelector("[data-live-retry]").textContent = over ? "" : fill(words.moment, { seconds });
   banner.hidden = false;

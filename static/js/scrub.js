@@ -1,5 +1,5 @@
 // The handle below a chart over time: it picks a past minute, by pointer or by keys, and what is told of it is loaded.
-import { language } from "./words.js";
+import { inZone } from "./zone.js";
 
 const MINUTE = 60_000;
 const THUMB = 14; // px, as the style sheet has it
@@ -13,7 +13,7 @@ export function scrub(chart, box) {
   let waiting = 0;
   let picked = handle.dataset.at ? Date.parse(handle.dataset.at) : null;
 
-  const words = (at) => new Date(at).toLocaleString(language, { dateStyle: "medium", timeStyle: "short", hour12: false });
+  const words = (at) => inZone(at, { dateStyle: "medium", timeStyle: "short" });
   const x = (at) => chart.convertToPixel({ xAxisIndex: 0 }, at);
 
   /** The handle runs along the chart's own axis, whose ends move as time goes on. */

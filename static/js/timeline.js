@@ -1,6 +1,7 @@
 // The timeline, live: the line of now moves and open bars grow with it; a change of any lane brings it anew from the server.
 import { present } from "./clock.js";
-import { durationWords, fill, language, words } from "./words.js";
+import { durationWords, fill, words } from "./words.js";
+import { clockOf, inZone } from "./zone.js";
 
 let box, start, end;
 const NARROW = 9; // percent of the axis that words need, as on the server
@@ -63,7 +64,8 @@ export function relayout() {
 /** The axis anew: its step is the finest that gives at most eight ticks. */
 function drawTicks() {
   const step = STEPS.find((each) => (end - start) / each <= 8) ?? STEPS.at(-1);
-  const midnight = new Date(start * 1000).setHours(0, 0, 0, 0) / 1000;
+  const [h, m, s] = clockOf(start * 1000).split(":").map(Number);
+  const midnight = Math.floor(start) - h * 3600 - m * 60 - s;
   const form = step < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : step < 86400 ? { hour: "2-digit", minute: "2-digit" } : { month: "2-digit", day: "2-digit" };
   const ticks = [];
   for (let at = midnight + step * Math.ceil((start - midnight) / step); at <= end; at += step) {
@@ -75,7 +77,7 @@ function drawTicks() {
       const tick = document.createElement(name);
       tick.dataset.at = at;
       tick.style.left = place(at);
-      if (text) tick.textContent = new Date(at * 1000).toLocaleString(language, { hour12: false, ...form });
+      if (text) tick.textContent = inZone(at * 1000, form);
       parent.insertBefore(tick, before(parent));
     }
   };
