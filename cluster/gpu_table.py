@@ -65,11 +65,15 @@ class GpuFilter:
 
     def takes(self, node: Node, cell: Cell) -> bool:
         """Whether a GPU is asked for."""
-        if self.state and cell.state != self.state:
+        if (self.state and cell.state != self.state) or not self._is_there(node):
             return False
         if self.job and all(part.holder.job_uid != self.job for part in cell.parts):
             return False
         return not self.text or self.text in node.name.lower() or any(self._names(part) for part in cell.parts)
+
+    def _is_there(self, node: Node) -> bool:
+        asked = ((self.model, node.gpu_model), (self.rack, node.rack), (self.spine, node.spine))
+        return all(not wanted or wanted == has for wanted, has in asked)
 
     def _names(self, part: Part) -> bool:
         who = part.holder

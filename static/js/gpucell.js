@@ -18,8 +18,8 @@ export function palette(element) {
     found.ramp.push(css(`--rp-${at}`));
   }
   found.small = {
-    allocated: found.allocated, shared: found.second, idle: mix(found.allocated, bg, 0.3), free: found.track, reserved: mix(found.reserved, bg, 0.62),
-    releasing: found.releasing, unhealthy: found.unhealthy, cordoned: mix(found.cordoned, bg, 0.5), not_ready: found.not_ready, unknown: mix(found.unknown, bg, 0.22), unmeasured: found.track,
+    allocated: found.allocated, shared: found.second, idle: css("--gs-idle"), free: found.track, reserved: css("--gs-reserved"), releasing: found.releasing,
+    unhealthy: found.unhealthy, cordoned: css("--gs-cordoned"), not_ready: found.not_ready, unknown: css("--gs-unknown"), unmeasured: css("--gs-unknown"),
   };
   return found;
 }
@@ -157,12 +157,12 @@ function hatch(pen, x, y, w, h, colour, step, width) {
 }
 
 /** `share` of one #rrggbb over another (or #rgb). */
-export function mix(over, under, share) {
+function mix(over, under, share) {
   const parse = (hex) => {
     const full = hex.length < 7 ? [...hex.slice(1)].map((digit) => digit + digit).join("") : hex.slice(1);
     return [0, 2, 4].map((at) => Number.parseInt(full.slice(at, at + 2), 16));
   };
   const below = parse(under);
   const parts = parse(over).map((part, at) => Math.round(part * share + below[at] * (1 - share)));
-  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+  return `rgb(${parts.join(" ")})`;
 }
