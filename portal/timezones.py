@@ -1,4 +1,4 @@
-"""Times are shown in the reader's own time zone: the one they chose, else their browser's (the cookie `tz`), else the server's."""
+"""Times are shown in the reader's time zone: the one they chose, else their browser's (the cookie `tz`), else the server's."""
 
 from __future__ import annotations
 

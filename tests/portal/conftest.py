@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connections
 from django.test import Client
+from django.utils import translation
 
 from cluster.access import policy
 from portal.asgi import application
@@ -33,6 +34,12 @@ def _fresh_policy():
     policy.cache_clear()
     yield
     policy.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _in_english():
+    """Whatever language a page was asked for in the test before."""
+    translation.activate("en")
 
 
 @pytest.fixture

@@ -31,7 +31,9 @@ TABLE = {
     ("user", "owner", "staff"): """
         simulations:list simulations:new simulations:detail simulations:file
         GET:api:job-start-estimate GET:api:job-start-estimate-by-uid
-        overview find scheduler jobs:list jobs:detail jobs:compare
+        GET:api:scheduler-health GET:api:scheduler-cycles GET:api:scheduler-cycle
+        cockpit:cycle cockpit:evictions cockpit:configuration
+        overview find preferences scheduler jobs:list jobs:detail jobs:compare
         jobs:by_name jobs:submit jobs:export jobs:export_json jobs:views
         POST:jobs:columns POST:jobs:view jobs:bulk jobs:bulk_detail GET:api:bulk-operations POST:api:bulk-operations
         GET:api:bulk-operation GET:api:bulk-operation-items POST:api:bulk-operation-act POST:jobs:validate POST:apply
@@ -40,8 +42,8 @@ TABLE = {
         GET:api:blueprint-version POST:api:blueprint-submit
         queues:list queues:detail queues:fairness GET:api:fairness GET:api:queue-shares GET:api:queue-history
         cluster:gpus cluster:gpus_export cluster:gpus_export_json
-        cluster:nodes_export cluster:nodes_export_json topology:domains topology:fragments topology:domain
         GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
+        cluster:nodes_export cluster:nodes_export_json topology:domains topology:fragments topology:domain
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run
         GET:api:queues GET:api:queue GET:api:nodes GET:api:node
@@ -61,7 +63,11 @@ TABLE = {
         PATCH:api:job-priority-by-uid priority POST:way POST:jobs:flow_action POST:jobs:template_action POST:jobs:cron_action
         jobs:blueprint_edit POST:jobs:blueprint_action PUT:api:blueprint POST:api:blueprint-action""",
     ("staff",): """
-        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact POST:api:queue-preview
+        cockpit:edit POST:cockpit:edit cockpit:history POST:cockpit:roll_back cockpit:download cockpit:what_if
+        POST:cockpit:what_if cockpit:snapshot cockpit:snapshot_file GET:api:scheduler-snapshot POST:api:scheduler-what-if
+        GET:api:scheduler-configuration PUT:api:scheduler-configuration POST:api:scheduler-configuration-check
+        GET:api:scheduler-configuration-versions
+        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact queue_close POST:queue_move POST:api:queue-preview
         POST:cluster:node_action POST:api:node-action
         POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
@@ -117,7 +123,7 @@ def address(name):
         "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
         "namespace": "default",
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
-        "pk": "7" if name.startswith(("jobs:view", "simulations:")) else "00000000-0000-4000-8000-000000000000",
+        "pk": "7" if name.startswith(("jobs:view", "simulations:", "cockpit:")) else "00000000-0000-4000-8000-000000000000",
         "wish": "start",
         "other": job.uid,
         "number": "1",
