@@ -22,7 +22,7 @@ from cluster.errors import Conflict
 from cluster.rest.idempotency import once
 from cluster.rest.paging import KeysetPagination
 from cluster.rest.views import route
-from jobs.bulk import pages
+from jobs.bulk import impact, pages
 from jobs.bulk.asking import NAMES, make, preview
 from jobs.bulk.control import change, found, own
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
@@ -35,6 +35,9 @@ class Wanted(serializers.Serializer[Any]):
     """What is asked: an action, and either `uids` or a `query` as in the address of the job list (empty: every job)."""
 
     action = serializers.ChoiceField(choices=NAMES)
+    argument = serializers.CharField(
+        max_length=253, required=False, allow_blank=True, help_text="of the action `priority`: the priority class"
+    )
     uids = serializers.ListField(child=serializers.CharField(max_length=36), required=False, max_length=100_000)
     query = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     start = serializers.BooleanField(default=False, help_text="begin at once, without looking at the preview first")
@@ -54,6 +57,7 @@ def operation_row(operation: BulkOperation) -> Body:
         "id": str(operation.pk),
         "user": operation.user,
         "action": operation.action,
+        "argument": operation.argument,
         "query": operation.query,
         "state": operation.state,
         "total": operation.total,
@@ -83,7 +87,10 @@ class BulkViewSet(ViewSet):
         asked = wanted.validated_data
 
         def work() -> Response:
-            made = make(request.user, asked["action"], query=asked.get("query", ""), uids=asked.get("uids"))
+            argument = asked.get("argument", "")
+            made = make(
+                request.user, asked["action"], argument=argument, query=asked.get("query", ""), uids=asked.get("uids")
+            )  # fmt: skip
             body = self._full(request.user, made)
             if asked["start"]:
                 change(made, "start")
@@ -140,6 +147,8 @@ class BulkViewSet(ViewSet):
             told = preview(user, operation)
             refusals = [{"code": each.code, "phase": each.phase, "jobs": each.jobs} for each in told.refusals]
             body["preview"] = {"acts": told.acts, "same": told.same, "refused": told.refused, "refusals": refusals}
+            if found := impact.of(user, operation):
+                body["preview"]["impact"] = found.as_dict()
         return body
 
 

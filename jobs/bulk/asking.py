@@ -17,12 +17,16 @@ from cluster.access import policy
 from cluster.errors import BadRequest, FieldError
 from cluster.runtime import now
 from jobs.bulk.models import BulkItem, BulkOperation, Outcome
+from jobs.choices import JobPhase
 from jobs.models import Job
 from jobs.operations import ACTIONS, allowed_actions, is_done
 from jobs.pages.asked import Filter
+from jobs.submit.preview import priorities
 
 DELETE = "delete"
-NAMES = (*ACTIONS, DELETE)
+PRIORITY = "priority"
+"""Give waiting jobs another priority class; the operation's argument names it."""
+NAMES = (*ACTIONS, DELETE, PRIORITY)
 MOST = 200_000
 """Jobs of one operation."""
 
@@ -64,24 +68,32 @@ class Preview:
         return sum(refusal.jobs for refusal in self.refusals)
 
 
-def judge(user: Any, action: str, whose: Whose, phase: str, *, is_gone: bool) -> tuple[Outcome, str]:
-    """Whether a job would be acted on (WAITING), is so already, or is refused and by which code."""
+def judge(user: Any, action: str, whose: Whose, phase: str, *, is_gone: bool, is_so: bool = False) -> tuple[Outcome, str]:
+    """Whether a job would be acted on (WAITING), is so already, or is refused and by which code.
+
+    `is_so` says of an action with an argument that the job has it already.
+    """
     if is_gone:
         return (Outcome.SAME, "") if action == DELETE else (Outcome.REFUSED, "gone")
     if not policy().may(user, "jobs.act", whose):
         return Outcome.REFUSED, "rights"
+    if action == PRIORITY:
+        if phase != JobPhase.PENDING:
+            return Outcome.REFUSED, "phase"
+        return (Outcome.SAME, "") if is_so else (Outcome.WAITING, "")
     if action == DELETE or action in allowed_actions(phase):
         return Outcome.WAITING, ""
     return (Outcome.SAME, "") if is_done(action, phase) else (Outcome.REFUSED, "phase")
 
 
-def make(user: Any, action: str, *, query: str = "", uids: Collection[str] | None = None) -> BulkOperation:
+def make(user: Any, action: str, *, argument: str = "", query: str = "", uids: Collection[str] | None = None) -> BulkOperation:
     """A draft for the jobs of a selection, or for all that a list's filter matches, which are fixed now.
 
-    Raises BadRequest for an unknown action, for no jobs, and for more than MOST.
+    Raises BadRequest for an unknown action or priority class, for no jobs, and for more than MOST.
     """
     if action not in NAMES:
         raise BadRequest(f"unknown action {action!r}; known are {', '.join(NAMES)}", [FieldError("/action", "is not known")])
+    _check_argument(action, argument)
     seen = policy().visible(user, Job.objects.all())
     asked = Filter.of(QueryDict(query))
     jobs = asked.apply(seen) if uids is None else seen.filter(uid__in=set(uids)).order_by("-created_at", "uid")
@@ -91,13 +103,28 @@ def make(user: Any, action: str, *, query: str = "", uids: Collection[str] | Non
         raise BadRequest(_("No job was chosen."), [FieldError("/uids", "names no job")])
     with transaction.atomic():
         made = BulkOperation.objects.create(
-            user=user.get_username(), action=action, query=query[:2000] if uids is None else "", created_at=now()
+            user=user.get_username(),
+            action=action,
+            argument=argument,
+            query=query[:2000] if uids is None else "",
+            created_at=now(),
         )
         made.total = _freeze(made, jobs)
         if not made.total:
             raise BadRequest(_("No job was chosen."), [FieldError("/uids", "names no job that you may see")])
         made.save(update_fields=["total"])
     return made
+
+
+def _check_argument(action: str, argument: str) -> None:
+    if action != PRIORITY:
+        return
+    known = [name for name, _label in priorities()]
+    if argument not in known:
+        said = _("There is no priority class %(name)s for you; there are %(known)s.")
+        raise BadRequest(
+            said % {"name": argument or "–", "known": ", ".join(known) or "–"}, [FieldError("/argument", "is no class", "choice")]
+        )
 
 
 def _freeze(operation: BulkOperation, jobs: QuerySet[Job]) -> int:
@@ -122,10 +149,12 @@ def preview(user: Any, operation: BulkOperation) -> Preview:
     found = Preview()
     refused: Counter[tuple[str, str]] = Counter()
     waiting = operation.items.filter(outcome=Outcome.WAITING).order_by().annotate(is_there=Q(job__deleted_at=None))
-    columns = ("job__owner", "job__queue", "job__namespace", "job__phase", "is_there")
+    is_so = Q(job__priority_class=operation.argument) if operation.action == PRIORITY else Q(pk=None)
+    waiting = waiting.annotate(is_so=is_so)
+    columns = ("job__owner", "job__queue", "job__namespace", "job__phase", "is_there", "is_so")
     sums = {"jobs": Count("*"), "gpus": Sum("job__gpus"), "pods": Sum("job__running")}
-    for owner, queue, namespace, phase, is_there, jobs, gpus, pods in waiting.values_list(*columns).annotate(**sums):
-        outcome, code = judge(user, operation.action, Whose(owner, queue, namespace), phase, is_gone=not is_there)
+    for owner, queue, namespace, phase, is_there, so, jobs, gpus, pods in waiting.values_list(*columns).annotate(**sums):
+        outcome, code = judge(user, operation.action, Whose(owner, queue, namespace), phase, is_gone=not is_there, is_so=bool(so))
         if outcome == Outcome.WAITING:
             found.acts, found.gpus, found.pods = found.acts + jobs, found.gpus + gpus, found.pods + pods
         elif outcome == Outcome.SAME:

@@ -35,6 +35,7 @@ class BulkOperation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.CharField(max_length=150)
     action = models.CharField(max_length=16)
+    argument = models.CharField(max_length=253, blank=True, help_text="what the action takes: the class, for a priority")
     query = models.CharField(max_length=2000, blank=True, help_text="the filter that it was made from; empty: a selection")
     state = models.CharField(max_length=8, choices=BulkState, default=BulkState.DRAFT)
     total = models.PositiveIntegerField(default=0)

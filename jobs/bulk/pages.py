@@ -7,13 +7,14 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from cluster.display import number
-from jobs.bulk.asking import Preview, Whose, judge, preview
+from jobs.bulk import impact
+from jobs.bulk.asking import PRIORITY, Preview, Whose, judge, preview
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
 from jobs.choices import JobPhase, job_mark
-from jobs.pages.actions import ACTIONS
+from jobs.pages.actions import ACTIONS, Action
 from jobs.pages.rendered import parts_in_all_languages
 
 PAGE = 100
@@ -25,6 +26,21 @@ MARKS = {
     Outcome.REFUSED: "unknown",
     Outcome.FAILED: "failed",
 }
+
+
+PRIORITISED = Action(PRIORITY, gettext_lazy("Set priority"), "", gettext_lazy("Jobs that wait get another place in the line."))
+
+
+def action_of(operation: BulkOperation) -> Action:
+    """The action of an operation, with its words."""
+    return PRIORITISED if operation.action == PRIORITY else ACTIONS[operation.action]
+
+
+def label_of(operation: BulkOperation) -> str:
+    """What it does, in a few words."""
+    if operation.action == PRIORITY:
+        return _("Priority %(name)s") % {"name": operation.argument}
+    return str(ACTIONS[operation.action].label)
 
 
 def why(code: str, phase: str = "", action: str = "") -> str:
@@ -43,10 +59,9 @@ def why(code: str, phase: str = "", action: str = "") -> str:
 def previewed(user: Any, operation: BulkOperation) -> dict[str, Any]:
     """The preview in words."""
     found: Preview = preview(user, operation)
-    label = ACTIONS[operation.action].label
-    refusals = [(refusal.jobs, why(refusal.code, refusal.phase, str(label))) for refusal in found.refusals]
+    refusals = [(each.jobs, why(each.code, each.phase, label_of(operation))) for each in found.refusals]
     acts = ngettext("%(n)s job will be acted on", "%(n)s jobs will be acted on", found.acts) % {"n": number(found.acts)}
-    return {"preview": found, "refusals": refusals, "acts": acts}
+    return {"preview": found, "refusals": refusals, "acts": acts, "impact": impact.of(user, operation)}
 
 
 def progress(operation: BulkOperation) -> dict[str, Any]:
@@ -55,7 +70,8 @@ def progress(operation: BulkOperation) -> dict[str, Any]:
     left = counts.get(Outcome.WAITING, 0) + counts.get(Outcome.ASKED, 0)
     return {
         "operation": operation,
-        "action": ACTIONS[operation.action],
+        "action": action_of(operation),
+        "label": label_of(operation),
         "state": BulkState(operation.state),
         "counts": [
             (Outcome(value), MARKS[Outcome(value)], counts[value])
@@ -77,14 +93,15 @@ def rows(user: Any, operation: BulkOperation, outcome: str, page: str | None) ->
         if operation.state == BulkState.DRAFT:
             whose = Whose(item.job.owner, item.job.queue, item.job.namespace)
             gone = item.job.deleted_at is not None
-            item.outcome, item.reason = judge(user, operation.action, whose, item.job.phase, is_gone=gone)
+            is_so = item.job.priority_class == operation.argument
+            item.outcome, item.reason = judge(user, operation.action, whose, item.job.phase, is_gone=gone, is_so=is_so)
         decorate(item, operation)
     return found
 
 
 def decorate(item: BulkItem, operation: BulkOperation) -> None:
     """Give an item its words and marks."""
-    label = str(ACTIONS[operation.action].label)
+    label = label_of(operation)
     item.word = str(Outcome(item.outcome).label)  # type: ignore[attr-defined]
     item.mark = MARKS[Outcome(item.outcome)]  # type: ignore[attr-defined]
     item.why = item.message or why(item.reason, item.job.phase, label)  # type: ignore[attr-defined]

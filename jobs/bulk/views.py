@@ -29,7 +29,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
     query = posted.get("query", "")
     uids = posted.getlist("uid") if posted.get("scope", "selection") == "selection" else None
     try:
-        made = make(request.user, posted.get("action", ""), query=query, uids=uids)
+        action, _colon, argument = posted.get("action", "").partition(":")
+        made = make(request.user, action, argument=argument, query=query, uids=uids)
     except ApiError as error:
         messages.error(request, error.message)
         return redirect(f"{reverse('jobs:list')}?{query or 'view=all'}")
@@ -37,7 +38,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
 
 
 def _told(operation: BulkOperation) -> BulkOperation:
-    operation.label = pages.ACTIONS[operation.action].label  # type: ignore[attr-defined]
+    operation.label = pages.label_of(operation)  # type: ignore[attr-defined]
     operation.word = BulkState(operation.state).label  # type: ignore[attr-defined]
     return operation
 

@@ -20,15 +20,20 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from cluster import commands, runtime
-from cluster.errors import ApiError
+from cluster.errors import ApiError, Conflict
 from cluster.kinds import COMMAND, JOB
-from cluster.port import Cluster, Victim
-from cluster.projection import notify
-from jobs.bulk.asking import DELETE, Whose, judge
+from cluster.port import Cluster, Obj, Victim
+from cluster.port import Outcome as Outcome_
+from cluster.projection import Batch, notify
+from jobs.bulk.asking import DELETE, PRIORITY, Whose, judge
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
+from jobs.choices import JobPhase
 from jobs.operations import ACTIONS, MANAGER
+from jobs.projection import project_jobs
+from jobs.roles import told_phase
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +58,8 @@ class _Item:
     name: str
     whose: Whose
     phase: str
+    priority: str
+    version: int
     is_gone: bool
 
 
@@ -103,7 +110,8 @@ class Worker:
         verdicts: dict[int, _Verdict] = {}
         asks: list[_Item] = []
         for item in items:
-            outcome, code = judge(user, operation.action, item.whose, item.phase, is_gone=item.is_gone)
+            is_so = item.priority == operation.argument
+            outcome, code = judge(user, operation.action, item.whose, item.phase, is_gone=item.is_gone, is_so=is_so)
             if outcome == Outcome.WAITING:
                 asks.append(item)
             else:
@@ -123,11 +131,23 @@ def _items(operation: BulkOperation) -> list[_Item]:
     """The next jobs of an operation: first what was being asked when its worker went away."""
     left = operation.items.filter(outcome__in=(Outcome.ASKED, Outcome.WAITING)).order_by("-outcome", "id")
     columns = (
-        "id", "outcome", "job_id", "job__namespace", "job__name", "job__owner", "job__queue", "job__phase", "job__deleted_at",
+        "id", "outcome", "job_id", "job__namespace", "job__name", "job__owner", "job__queue", "job__phase",
+        "job__priority_class", "job__resource_version", "job__deleted_at",
     )  # fmt: skip
     return [
-        _Item(pk, outcome, uid, namespace or "", name or "", Whose(owner or "", queue or "", namespace or ""), phase or "", gone)
-        for pk, outcome, uid, namespace, name, owner, queue, phase, gone in (
+        _Item(
+            pk,
+            outcome,
+            uid,
+            namespace or "",
+            name or "",
+            Whose(owner or "", queue or "", namespace or ""),
+            phase or "",
+            priority or "",
+            version or 0,
+            gone,
+        )
+        for pk, outcome, uid, namespace, name, owner, queue, phase, priority, version, gone in (
             (*row[:-1], row[-1] is not None or row[4] is None) for row in left.values_list(*columns)[:CHUNK]
         )
     ]
@@ -140,6 +160,8 @@ def ask(cluster: Cluster, operation: BulkOperation, items: Sequence[_Item]) -> d
     if operation.action == DELETE:
         found = cluster.delete_many(JOB, [Victim(item.namespace, item.name, item.uid) for item in items])
         return {item.id: _became(outcome.error) for item, outcome in zip(items, found, strict=True)}
+    if operation.action == PRIORITY:
+        return prioritised(cluster, operation.argument, items)
     action = ACTIONS[operation.action]
     waiting = {(each.get("target") or {}).get("uid") for each in cluster.list(COMMAND).items if each.get("action") == action}
     verdicts: dict[int, _Verdict] = {item.id: (Outcome.DONE, "", "") for item in items if item.uid in waiting}
@@ -150,6 +172,34 @@ def ask(cluster: Cluster, operation: BulkOperation, items: Sequence[_Item]) -> d
     made = [commands.command(_target(item), action, namespace=item.namespace, user=operation.user) for item in left]
     outcomes = cluster.create_many(COMMAND, made, field_manager=MANAGER)
     return verdicts | {item.id: _became(outcome.error) for item, outcome in zip(left, outcomes, strict=True)}
+
+
+def prioritised(cluster: Cluster, name: str, items: Sequence[_Item]) -> dict[int, _Verdict]:
+    """Give jobs a class, as long as they wait. Who was written since we looked is read again, and written if it still waits."""
+    patch = {"spec": {"priorityClassName": name}}
+    writes = [(Victim(item.namespace, item.name, item.uid), _at(patch, item.version)) for item in items]
+    outcomes = list(cluster.patch_many(JOB, writes, field_manager=MANAGER))
+    for place, (item, outcome) in enumerate(zip(items, outcomes, strict=True)):
+        if isinstance(outcome.error, Conflict):
+            outcomes[place] = _once_more(cluster, item, patch)
+    project_jobs(Batch(upserts=[outcome.object for outcome in outcomes if outcome.object is not None]))
+    return {item.id: _became(outcome.error) for item, outcome in zip(items, outcomes, strict=True)}
+
+
+def _at(patch: Obj, version: object) -> Obj:
+    return {**patch, "metadata": {"resourceVersion": str(version)}}
+
+
+def _once_more(cluster: Cluster, item: _Item, patch: Obj) -> Outcome_:
+    try:
+        stored = cluster.get(JOB, item.name, item.namespace)
+        if stored["metadata"]["uid"] != item.uid or told_phase(stored) != JobPhase.PENDING:
+            raise Conflict(_("It does not wait any more: nothing was changed."))
+        change = _at(patch, stored["metadata"]["resourceVersion"])
+        obj = cluster.patch(JOB, item.name, item.namespace, change, field_manager=MANAGER)
+        return Outcome_(item.namespace, item.name, object=obj)
+    except ApiError as error:
+        return Outcome_(item.namespace, item.name, error=error)
 
 
 def _target(item: _Item) -> dict[str, Any]:

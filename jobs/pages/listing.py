@@ -26,6 +26,7 @@ from jobs.pages.actions import ACTIONS
 from jobs.pages.asked import GROUPS, STATE_ORDER, WINDOW_WORDS, Filter
 from jobs.pages.facets import panels, state_words
 from jobs.saved import shown as saved
+from jobs.submit.preview import priorities
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
         "table": columns.chosen(request.user, asked.columns),
         "all_columns": columns.COLUMNS.values(),
         "actions": ACTIONS.values(),
+        "priorities": priorities(),
         "present": runtime.now(),
         "filter": without_place(request.GET),
     }

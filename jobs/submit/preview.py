@@ -5,6 +5,7 @@ Pages and REST are told by this one function; what is refused outright is refuse
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -151,8 +152,22 @@ def models() -> list[tuple[str, str]]:
     return [(name, short_model(name)) for name in names.distinct()]
 
 
+_classes: tuple[float, object, list[tuple[str, str]]] = (0.0, None, [])
+_KEPT = 20.0
+"""Wall seconds for which the classes are not asked for again: they hardly ever change, and every list offers them."""
+
+
 def priorities() -> list[tuple[str, str]]:
     """The priority classes that people may choose, the highest first, each with its value; none where they cannot be read."""
+    global _classes
+    until, cluster, found = _classes
+    if time.monotonic() > until or cluster is not runtime.current_or_none():
+        found = _read_priorities()
+        _classes = (time.monotonic() + _KEPT, runtime.current_or_none(), found)
+    return found
+
+
+def _read_priorities() -> list[tuple[str, str]]:
     try:
         classes = runtime.current().list(PRIORITY_CLASS).items
     except ApiError:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cluster import runtime
-from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.errors import BadRequest, Conflict, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Obj
 from cluster.projection import Batch
+from jobs.bulk.impact import Impact
 from jobs.choices import JobPhase
 from jobs.models import Job
 from jobs.operations import MANAGER
@@ -67,6 +69,55 @@ def preview(user: Any, job: Job, name: str) -> Json:
             "evicted": evicted_json(names, told.evicted),
             "snapshot": {"version": view.version, "age_seconds": round(view.age, 1)},
         }
+
+
+def impact(user: Any, jobs: Sequence[tuple[str, str]], name: str) -> Impact:
+    """What happens when these waiting jobs get a priority class together; jobs that were given nodes meanwhile are left out."""
+    try:
+        with current().pinned() as view:
+            return _impact(user, view, jobs, name)
+    except Unavailable as error:
+        return Impact(error=error.message)
+
+
+def _impact(user: Any, view: View, jobs: Sequence[tuple[str, str]], name: str) -> Impact:
+    events, mine = [], set()
+    for namespace, title in jobs:
+        manifest = view.job(namespace, title)
+        group = view.gang(manifest) if manifest is not None else None
+        if manifest is None or group is None or group.ready_count():
+            continue
+        change = changes.in_place(view, manifest, {"spec": {"priorityClassName": name}})
+        mine.add(change.uid)
+        events += change.events
+    if not mine:
+        return Impact()
+    played = view.play(events)
+    told = compare(view.baseline, played)
+    before, after = ([uid for uid in each.line if uid not in each.started] for each in (view.baseline, played))
+    overtaken = [uid for uid in _overtaken(before, after, mine) if uid not in told.delayed]
+    delayed = [uid for uid in told.delayed if uid not in mine]
+    starts = [uid for uid in told.starts if uid in mine]
+    names = Names(user, {*overtaken[:MOST], *delayed, *starts, *(each.victim_job for each in told.evicted)})
+    return Impact(
+        tried=len(mine),
+        starts=[names.as_json(uid) for uid in starts],
+        delayed=[names.as_json(uid) for uid in delayed],
+        evicted=evicted_json(names, told.evicted),
+        overtaken=[names.as_json(uid) for uid in overtaken[:MOST]],
+        overtaken_total=len(overtaken),
+    )
+
+
+def _overtaken(before: list[str], after: list[str], mine: set[str]) -> list[str]:
+    """Others that have more of these jobs ahead of them than before."""
+    ahead = [dict[str, int](), dict[str, int]()]
+    for found, line in zip(ahead, (before, after), strict=True):
+        count = 0
+        for uid in line:
+            found[uid] = count
+            count += uid in mine
+    return [uid for uid in before if uid not in mine and ahead[1].get(uid, 0) > ahead[0][uid]]
 
 
 def _place(line: list[str], uid: str) -> int:
