@@ -101,7 +101,7 @@ export class FleetMap {
 
   #draw(band) {
     const { pen } = band;
-    this.drawn += 1;
+    this.host.dataset.drawn = this.drawn += 1;
     pen.clearRect(0, 0, this.plan.width, band.height);
     for (const rack of band.racks) {
       this.#rackHead(pen, rack);
@@ -204,6 +204,7 @@ export class FleetMap {
       }
       if (done >= 1 || !pen) this.fades.delete(key);
     }
+    this.host.dataset.fading = this.fades.size;
     if (this.fades.size) this.frame = requestAnimationFrame((next) => this.#fade(next));
   }
 

@@ -38,6 +38,9 @@ const words = {
 };
 const freeOf = (node) => node.cells.reduce((sum, cell) => sum + (cell.state === "free"), 0);
 
+const holdersOf = (cell) => (cell.parts ? cell.parts.map((part) => part.holder) : cell.holder ? [cell.holder] : []);
+const hasText = (node, cell, needle) => node.name.toLowerCase().includes(needle) || holdersOf(cell).some(({ uid, job: name, queue, user }) => uid === needle || [name, queue, user].some((part) => part.toLowerCase().includes(needle)));
+
 narrow();
 const map = new FleetMap(host, nodes, look, words);
 for (const button of document.querySelectorAll("#hm-modes [data-mode]")) button.setAttribute("aria-pressed", String(button.dataset.mode === look.mode));
@@ -86,9 +89,6 @@ function narrow() {
   look.filter = filters.length ? (node, cell) => filters.every((takes) => takes(node, cell)) : null;
   summary();
 }
-
-const holdersOf = (cell) => (cell.parts ? cell.parts.map((part) => part.holder) : cell.holder ? [cell.holder] : []);
-const hasText = (node, cell, needle) => node.name.toLowerCase().includes(needle) || holdersOf(cell).some(({ uid, job: name, queue, user }) => uid === needle || [name, queue, user].some((part) => part.toLowerCase().includes(needle)));
 
 /** How many GPUs stay bright, or the selected job's. */
 function summary() {
@@ -263,7 +263,7 @@ follow(nodes, {
     drawLegend(legend, look, only, text);
     summary();
     headline();
-    Object.assign(host.dataset, { repainted: map.repainted, drawn: map.drawn });
+    host.dataset.repainted = map.repainted;
     if (map.picked) showCard(true);
     for (const node of changes.keys()) if (node.name === look.selected) refreshPanel();
   },
@@ -292,4 +292,4 @@ function headline() {
 setInterval(() => {
   if (MEASURES.has(look.mode) && !document.hidden) show();
 }, 60_000);
-Object.assign(host.dataset, { repainted: 0, drawn: map.drawn });
+host.dataset.repainted = 0;

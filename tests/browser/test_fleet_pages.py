@@ -14,8 +14,6 @@ from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB
 from cluster.models import Node
 from cluster.projection import notify
-from jobs.choices import PodPhase
-from jobs.models import Pod
 from queues.models import Queue
 from tests import factories, fleet_rows
 from tests.browser.conftest import NODE_MODULES, Server
@@ -122,62 +120,6 @@ def test_tasks_come_and_go_without_a_reload(page: Page, server: Server, sign_in:
     page.get_by_role("button", name="Remove task 1").click()
     expect(page.locator(".sb-task")).to_have_count(1)
     assert page.evaluate("window.here") is True
-
-
-def test_the_heatmap_draws_answers_keys_and_leads_to_the_job(
-    page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster
-):
-    sign_in()
-    page.goto(f"{server.url}/gpus/?node=")
-    canvas = page.locator("#hm canvas").first
-    expect(canvas).to_be_visible()
-    assert canvas.evaluate("c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v, i) => i % 4 === 3 && v)")
-    page.locator("#hm").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#hm-card")).to_be_visible()
-    expect(page.locator("#hm-say")).to_contain_text("GPU 0")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#hm-say")).to_contain_text("GPU 1")
-    page.keyboard.press(" ")
-    expect(page.locator("#hm-panel h2").first).to_be_visible()
-    page.get_by_role("button", name="Queue").click()
-    expect(page.locator("#hm-legend [data-cat]").first).to_be_visible()
-    page.locator("#hm").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/jobs/**")
-
-
-def test_a_change_repaints_its_own_cells_only(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
-    sign_in()
-    page.goto(f"{server.url}/gpus/?node=")
-    expect(page.locator("[data-live-link] .ba-dot")).to_have_attribute("data-live", "on")
-    before = int(page.locator("[data-count=used]").inner_text())
-    pod = next(pod for pod in Pod.objects.filter(phase=PodPhase.RUNNING) if Node.objects.get(name=pod.node).ready)
-    broken = set(Node.objects.get(name=pod.node).gpu_unhealthy)
-    count = len(set(pod.gpus) - broken)
-    Pod.objects.filter(pk=pod.pk).update(phase=PodPhase.SUCCEEDED)
-    notify("topology", [pod.node])
-    expect(page.locator("[data-count=used]")).to_have_text(str(before - count))
-    assert page.locator("#hm").get_attribute("data-repainted") == str(count)
-
-
-def test_eight_thousand_gpus_are_painted_within_a_second(page: Page, server: Server, sign_in: Callable):
-    fleet_rows.large_fleet(1000)
-    fleet_rows.occupy()
-    sign_in()
-    page.goto(f"{server.url}/gpus/?node=")
-    expect(page.locator("#hm canvas").first).to_be_visible()
-    spent = page.evaluate(
-        """async () => {
-          const start = performance.now();
-          document.querySelector('#hm-modes [data-mode=queue]').click();
-          await new Promise(requestAnimationFrame);
-          return performance.now() - start;
-        }"""
-    )
-    assert spent < 1000
-    assert page.evaluate("document.querySelectorAll('#hm canvas').length") >= 10
 
 
 def test_the_queue_tree_walks_and_folds_by_keys(page: Page, server: Server, sign_in: Callable, fleet: EmbeddedCluster):
