@@ -10,7 +10,11 @@ from django.views.generic import RedirectView
 
 from portal import apply_page, find, preferences, probes, samples_page, views
 from portal.cockpit import views as cockpit_views
+from portal.draining import views as draining_views
 from portal.unblock import views as unblock_views
+from queues import names
+
+names.register()
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -33,7 +37,9 @@ urlpatterns = [
     path("jobs/<str:uid>/unblock/<int:place>/", unblock_views.way, name="way"),
     path("jobs/<str:uid>/priority/", unblock_views.job_priority, name="priority"),
     path("submit/dry-run/", unblock_views.dry_run, name="dry_run"),
-    path("queues/<str:name>/impact/", unblock_views.queue_impact, name="queue_impact"),
+    path("queues/<queue:name>/impact/", unblock_views.queue_impact, name="queue_impact"),
+    path("queues/<queue:name>/close/", draining_views.close, name="queue_close"),
+    path("queues/<queue:name>/move/", draining_views.move_jobs, name="queue_move"),
     path("submit/apply/", apply_page.apply_all, name="apply"),
     path("", include("jobs.topology.urls")),
     path("", include("jobs.urls")),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from cluster.admission import Request
 from cluster.errors import FieldError, Forbidden
-from cluster.kinds import QUEUE
+from cluster.kinds import JOB, POD_GROUP, QUEUE
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
+from cluster.objects import key, owner
 from cluster.pointers import pointer
-from cluster.port import Obj
+from cluster.port import Obj, Reader
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
 from cluster.validation import Faults, check_shape, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
-from queues.tree import BUILT_IN, ROOT, Tree, parent_of
+from queues.tree import BUILT_IN, DEFAULT, ROOT, Tree, parent_of
 
 MAX_DEPTH = 5
 """Levels below root."""
@@ -43,7 +45,7 @@ class QueueRules:
         name = request.obj["metadata"].get("name", "")
         queues = request.reader.list(QUEUE).items
         if request.operation == "DELETE":
-            _check_delete(name, Tree(queues))
+            _check_delete(name, Tree(queues), request.reader)
             return []
         shape = check_shape(QueueShape, request.obj)
         queue = prune(request.obj, shape)
@@ -171,8 +173,29 @@ def _check_sum(parent: Obj, field: str, tree: Tree, faults: Faults, who: str, ha
             faults.add(_place(field, resource), f"{who} {asked} {resource} ({field}), and {name} {has} {there}", "range")
 
 
-def _check_delete(name: str, tree: Tree) -> None:
+_ENDED = ("Completed", "Failed", "Terminated")
+"""Phases out of which nothing moves a job; a suspended one can be resumed."""
+
+
+def _check_delete(name: str, tree: Tree, reader: Reader) -> None:
     if name in BUILT_IN:
         raise Forbidden(f"queue {name} is built in and cannot be deleted")
     if children := [child["metadata"]["name"] for child in tree.children(name)]:
         raise Forbidden(f"queue {name} holds {len(children)} queues ({', '.join(children)}): delete or move them first")
+    if left := sorted(_unfinished(name, reader)):
+        some = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
+        what = "a job that has" if len(left) == 1 else f"{len(left)} jobs that have"
+        raise Forbidden(f"queue {name} holds {what} not ended ({some}): close it and let them end, or move them first")
+
+
+def _unfinished(name: str, reader: Reader) -> Iterator[str]:
+    """Jobs of a queue that have not ended, and gangs of bare pods."""
+    for job in reader.list(JOB).items:
+        phase = ((job.get("status") or {}).get("state") or {}).get("phase")
+        if (job.get("spec") or {}).get("queue", DEFAULT) == name and phase not in _ENDED:
+            yield key(job)
+    for group in reader.list(POD_GROUP).items:
+        is_jobs = (owner(group) or {}).get("kind") == JOB.kind
+        phase = (group.get("status") or {}).get("phase")
+        if not is_jobs and (group.get("spec") or {}).get("queue", DEFAULT) == name and phase != "Completed":
+            yield key(group)

@@ -86,9 +86,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         else:
             messages.success(request, _("Queue %(name)s was deleted.") % {"name": name})
             return redirect("queues:list")
-    groups = queue.groups_pending + queue.groups_inqueue + queue.groups_running + queue.groups_unknown
-    children = Queue.objects.filter(parent=name, deleted_at=None).count()
-    context = {"queue": queue, "groups": groups, "children": children, "error": error}
+    context = {"queue": queue, "error": error}
     return render(request, "queues/delete.html", context, status=error.status if error else 200)
 
 
@@ -106,7 +104,7 @@ def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
     else:
         done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
         messages.success(request, done[action] % {"name": name})
-    return redirect("queues:detail", name)
+    return redirect("queue_close" if request.POST.get("next") == "guide" else "queues:detail", name)
 
 
 def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:

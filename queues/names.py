@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from django.urls import register_converter
+from django.urls.converters import get_converters
+
 RESERVED = frozenset({"new", "fairness"})
 """Words behind `/queues/` that are pages of their own."""
+
+
+def register() -> None:
+    """Let addresses say `<queue:name>`; asking twice does no harm."""
+    if "queue" not in get_converters():
+        register_converter(QueueName, "queue")
 
 
 class QueueName:

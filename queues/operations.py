@@ -53,7 +53,7 @@ def update(cluster: Cluster, name: str, changes: dict[str, Any], *, resource_ver
 
 
 def delete(cluster: Cluster, name: str) -> None:
-    """Delete a queue. Raises NotFound, and Forbidden for built-in queues and for parents of others."""
+    """Delete a queue. Raises NotFound; Forbidden for built-in queues, parents of others, and while jobs in it have not ended."""
     cluster.delete(QUEUE, name)
 
 

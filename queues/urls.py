@@ -1,11 +1,10 @@
 """The pages of queues."""
 
-from django.urls import path, register_converter
+from django.urls import path
 
-from queues import change_views, fairness_views, views
-from queues.names import QueueName
+from queues import change_views, fairness_views, names, views
 
-register_converter(QueueName, "queue")
+names.register()
 
 app_name = "queues"
 urlpatterns = [

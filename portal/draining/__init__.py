@@ -1,0 +1,1 @@
+"""Closing a queue, emptying it, and only then deleting it."""
