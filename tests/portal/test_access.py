@@ -5,21 +5,13 @@ A route that is not in the table fails the test: whoever adds one says who may u
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import get_resolver
 
 from cluster import runtime
-from cluster.embedded.store import EmbeddedCluster
-from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
-from jobs.blueprints import definition
-from jobs.blueprints import operations as blueprints
-from jobs.models import CronJob, Job, JobFlow, JobTemplate, Pod
 from jobs.projection import project_jobs
-from portal.mirror import PROJECTIONS
-from portal.models import Simulation
-from tests.jobs.cron.world import cron
-from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
+from tests.portal.site import address, make_world, named
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -44,6 +36,8 @@ TABLE = {
         cluster:gpus cluster:gpus_export cluster:gpus_export_json
         GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
         cluster:nodes_export cluster:nodes_export_json topology:domains topology:fragments topology:domain
+        GET:api:topology GET:api:topology-domain GET:api:topology-fragments GET:api:node-sets
+        GET:api:job-placement GET:api:job-placement-by-uid
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
         GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run
         GET:api:queues GET:api:queue GET:api:nodes GET:api:node
@@ -67,7 +61,8 @@ TABLE = {
         POST:cockpit:what_if cockpit:snapshot cockpit:snapshot_file GET:api:scheduler-snapshot POST:api:scheduler-what-if
         GET:api:scheduler-configuration PUT:api:scheduler-configuration POST:api:scheduler-configuration-check
         GET:api:scheduler-configuration-versions
-        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact queue_close POST:queue_move POST:api:queue-preview
+        POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact POST:api:queue-preview
+        queue_close POST:queue_move
         POST:cluster:node_action POST:api:node-action
         POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
@@ -83,71 +78,8 @@ def entries():
 
 @pytest.fixture
 def world(make_user):
-    cluster = EmbeddedCluster()
-    runtime.use(cluster)
-    for name in ("root", "default", "leaf"):
-        cluster.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
-    cluster.create(NODE, {**make.node(), "metadata": {"name": "gpu-01"}})
-    job = make.job()
-    cluster.create(JOB, {**job, "metadata": {"name": "train", "annotations": {"basalt.dev/owner": "owner"}}})
-    notes = {"annotations": {"basalt.dev/owner": "owner"}}
-    for kind, obj in ((JOB_TEMPLATE, template("train")), (CRON_JOB, cron(title="train"))):
-        cluster.create(kind, {**obj, "metadata": obj["metadata"] | notes})
-    containers = [{"name": "main", "image": "busybox"}]
-    cluster.create(POD, {"metadata": {"name": "train", **notes}, "spec": {"containers": containers}})
-    for kind in (QUEUE, NODE, JOB, POD_GROUP, POD, JOB_TEMPLATE, CRON_JOB):
-        PROJECTIONS[kind].project(Batch(cluster.list(kind).items))
-    cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
-    cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
-    PROJECTIONS[JOB_FLOW].project(Batch(cluster.list(JOB_FLOW).items))
-    owner = make_user("owner")
-    blueprints.create(owner, definition.example("train"))
-    Simulation.objects.create(pk=7, title="a month", owner="owner")
-    yield {"user": make_user("user"), "owner": owner, "staff": make_user("staff", staff=True), "nobody": None}
+    yield make_world(make_user)
     runtime.use(None)
-
-
-def _row(name):
-    """The row that a route with a uid is asked about."""
-    title = name.rpartition(":")[2]
-    for word, model in (("template", JobTemplate), ("flow", JobFlow), ("cron", CronJob)):
-        if word in title:
-            return model.objects.get()
-    return Pod.objects.get() if title.startswith("pod-") else Job.objects.get()
-
-
-def address(name):
-    job = _row(name)
-    nodes = dict.fromkeys(("node", "node_panel", "node_action"), "gpu-01")
-    values = {
-        "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
-        "namespace": "default",
-        "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
-        "pk": "7" if name.startswith(("jobs:view", "simulations:", "cockpit:")) else "00000000-0000-4000-8000-000000000000",
-        "wish": "start",
-        "other": job.uid,
-        "number": "1",
-        "place": "0",
-        "action": "archive" if "blueprint" in name else "close" if "queue" in name else "cordon" if "node" in name else "suspend",
-    }
-    if name.startswith("queues:"):
-        values["name"] = "leaf"
-    pattern = dict(_named(get_resolver()))[name]
-    for key, value in values.items():
-        for converter in ("str", "uuid", "slug", "path", "int", "queue"):
-            pattern = pattern.replace(f"<{converter}:{key}>", value)
-    assert "<" not in pattern, pattern
-    return f"/{pattern}"
-
-
-def _named(resolver, prefix="", space=""):
-    """Every named route with its whole pattern (the twins with a slash at the end have no name)."""
-    for entry in resolver.url_patterns:
-        if isinstance(entry, URLResolver):
-            inner = f"{space}{entry.namespace}:" if entry.namespace else space
-            yield from _named(entry, prefix + str(entry.pattern), inner)
-        elif isinstance(entry, URLPattern) and entry.name:
-            yield space + entry.name, prefix + str(entry.pattern)
 
 
 def passes(method, path, user):
@@ -170,8 +102,8 @@ def test_who_gets_past_the_door(world, method, name, allowed):
 
 def test_every_route_is_in_the_table():
     known = {name for _, name, _ in entries()}
-    named = {name for name, _ in _named(get_resolver()) if not name.startswith("admin:")}
-    assert named - known == set(), "say in TABLE who may use these"
+    routes = {name for name, _ in named(get_resolver()) if not name.startswith("admin:")}
+    assert routes - known == set(), "say in TABLE who may use these"
 
 
 def test_a_user_who_was_locked_sees_nothing(world):
