@@ -65,7 +65,7 @@ def address(name):
         "place": "0",
         "action": "archive" if "blueprint" in name else "close" if "queue" in name else "cordon" if "node" in name else "suspend",
     }
-    if name.startswith("queues:"):
+    if name.startswith(("queues:", "queue_")):
         values["name"] = "leaf"
     pattern = dict(named(get_resolver()))[name]
     for key, value in values.items():
@@ -83,3 +83,15 @@ def named(resolver, prefix="", space=""):
             yield from named(entry, prefix + str(entry.pattern), inner)
         elif isinstance(entry, URLPattern) and entry.name:
             yield space + entry.name, prefix + str(entry.pattern)
+
+
+def full_pages(client):
+    """Paths of every route that answers this client with a whole page, by name; a route that cannot be addressed fails."""
+    found = {}
+    for name in dict(named(get_resolver())):
+        if name.startswith(("admin:", "api:")) and name != "api:docs":
+            continue
+        answer = client.get(address(name))
+        if answer.status_code == 200 and answer["Content-Type"].startswith("text/html") and b"<html" in answer.getvalue():
+            found[name] = address(name)
+    return found
