@@ -12,7 +12,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cluster import machines, queries, workloads
+from cluster import machines, node_page, queries, workloads
 from cluster.cards import STATES
 from cluster.gpu_table import GpuFilter
 from cluster.kinds import EVENT, NODE
@@ -48,6 +48,18 @@ class NodeRow(serializers.ModelSerializer[Node]):
         exclude = ("resource_version", "deleted_at", "conditions", "gpu_links")
 
 
+class NodeSetsRow(serializers.Serializer[Any]):
+    """Sets of a machine's GPUs. A set has `gpus`, its `slowest_link`, `bandwidth_gbs` of all its links and a `score` to 100."""
+
+    node = serializers.CharField()
+    known = serializers.BooleanField(help_text="whether the links between its GPUs are known")
+    islands = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField()), help_text="joined by NVLink or XGMI"
+    )
+    free_sets = serializers.ListField(child=serializers.DictField(), help_text="`size` and the `set`, null: too few are free")
+    held_sets = serializers.ListField(child=serializers.DictField(), help_text="whose, the `set`, and the `best` of its size")
+
+
 class NodeViewSet(ObjectViewSet):
     """Machines by name."""
 
@@ -57,7 +69,7 @@ class NodeViewSet(ObjectViewSet):
     filterset_class = NodeFilter
     ordering = "name"
     ordering_fields = ("name", "created_at", "gpu_count")
-    rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view", "act": "nodes.change"}
+    rights: ClassVar = {"list": "nodes.view", "retrieve": "nodes.view", "sets": "nodes.view", "act": "nodes.change"}
 
     def row(self, obj: Node) -> dict[str, Any]:
         return self.rows([obj])[0]
@@ -65,6 +77,13 @@ class NodeViewSet(ObjectViewSet):
     def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
         usage = workloads.current().usage([node.name for node in page])
         return [node_row(node) | {"used": _used(usage.get(node.name, Usage()))} for node in page]
+
+    @extend_schema(responses=NodeSetsRow)
+    def sets(self, request: Request, name: str) -> Response:
+        """NVLink islands, the set that a pod of each size would be given now, and the sets that pods hold."""
+        node: Node = self.find(name=name)
+        strip = queries.strips(request.user, [node])[0]
+        return Response({"node": node.name} | node_page.as_json(node_page.sets(node, strip)))
 
     @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})
     def act(self, request: Request, name: str, action: str) -> Response:
@@ -179,6 +198,7 @@ class EventViewSet(ObjectViewSet):
 urlpatterns = [
     *route("nodes", NodeViewSet, "nodes", get="list"),
     *route("nodes/<str:name>", NodeViewSet, "node", get="retrieve"),
+    *route("nodes/<str:name>/sets", NodeViewSet, "node-sets", get="sets"),
     *route("nodes/<str:name>/actions/<str:action>", NodeViewSet, "node-action", post="act"),
     *route("gpus", GpuViewSet, "gpus", get="list"),
     *route("gpus/counts", GpuViewSet, "gpu-counts", get="counts"),

@@ -157,8 +157,12 @@ def _set(found: GpuSet | None) -> dict[str, Any] | None:
 
 
 def deed(event: Event) -> str:
-    """What was done, in words."""
+    """What was done and by whom, in words."""
+    user = event.message.removeprefix(machines.BY)
     words = {
-        "Cordoned": _("Cordoned"), "Uncordoned": _("Uncordoned"), "TakenDown": _("Taken down"), "BroughtBack": _("Brought back"),
-    }  # fmt: skip
-    return words.get(event.reason, event.reason)
+        "Cordoned": _("Cordoned by %(user)s") if user else _("Cordoned"),
+        "Uncordoned": _("Uncordoned by %(user)s") if user else _("Uncordoned"),
+        "TakenDown": _("Taken down by %(user)s") if user else _("Taken down"),
+        "BroughtBack": _("Brought back by %(user)s") if user else _("Brought back"),
+    }
+    return words[event.reason] % {"user": user}

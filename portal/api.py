@@ -32,6 +32,7 @@ from jobs.bulk.api import urlpatterns as bulk_urls
 from jobs.cron.api import urlpatterns as cron_urls
 from jobs.flows.api import urlpatterns as flow_urls
 from jobs.logs.api import urlpatterns as logs_urls
+from jobs.topology.api import urlpatterns as topology_urls
 from portal.about import About
 from portal.apply import apply
 from portal.ledger import urlpatterns as ledger_urls
@@ -163,6 +164,7 @@ v1 = [
     *ledger_urls,
     *share_urls,
     *cluster_urls,
+    *topology_urls,
     *unblock_urls,
     *simulation_urls,
     *queues_urls,

@@ -25,6 +25,7 @@ from jobs.pages.podgrid import grid, is_large, overview
 from jobs.pages.podmap import maps
 from jobs.pages.taskgraph import graph
 from jobs.pages.usage import used
+from jobs.topology import tab as placement
 
 Context = dict[str, Any]
 
@@ -70,6 +71,10 @@ def _logs(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
     return found | {"log_tail": [(datetime.fromisoformat(line[0]), *line[1:]) for line in tail.lines] if tail else []}
 
 
+def _placement(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
+    return placement.context(request.user, job, shown.tasks)
+
+
 def _yaml(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
     text, found = yamlview.dump(job.manifest), defaulted.of(job)
     marked = defaulted.lines(text, found.pointers)
@@ -104,6 +109,7 @@ def _lineage(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Contex
 TABS: dict[str, Callable[[HttpRequest, Job, queries.JobDetail], Context]] = {
     "overview": _overview,
     "pods": _pods,
+    "placement": _placement,
     "logs": _logs,
     "events": lambda request, job, shown: {},
     "yaml": _yaml,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,12 +120,17 @@ def _named(domain: Domain | None) -> str:
     return "" if domain is None or domain.name == TOP else domain.name
 
 
+def ground(user: Any, resources: Collection[str] = ()) -> tuple[list[stocks.Machine], Network]:
+    """The machines and their network alone: what a placement is drawn over; three queries."""
+    machines = stocks.machines(user, resources)
+    return machines, network(user, machines)
+
+
 def facts(user: Any) -> Facts:
     """Everything; four queries (five where HyperNodes select nodes by label)."""
     waiting, usual = shapes(user)
     resources = {name for each in (*waiting, *usual) for name in each.shape.needs}
-    machines = stocks.machines(user, resources)
-    return Facts(machines, network(user, machines), waiting, usual)
+    return Facts(*ground(user, resources), waiting, usual)
 
 
 def summary(user: Any) -> Summary:

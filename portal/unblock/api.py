@@ -19,7 +19,7 @@ from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, route
 from jobs import operations, reasons
 from jobs.models import Job
-from portal.unblock import priority, queue_preview, shown
+from portal.unblock import placement, priority, queue_preview, shown
 from portal.unblock.copy import current
 from portal.unblock.trial import Trial, try_job
 from queues import operations as queue_operations
@@ -94,7 +94,8 @@ class ExplainViewSet(ObjectViewSet):
         with current().pinned() as view:
             trial = try_job(view, manifest)
             snapshot = {"version": view.version, "age_seconds": round(view.age, 1)}
-        return Response(trial_json(request.user, trial) | {"snapshot": snapshot})
+        told = placement.as_json(placement.of_trial(request.user, manifest, trial))
+        return Response(trial_json(request.user, trial) | told | {"snapshot": snapshot})
 
     @extend_schema(
         responses={200: OpenApiTypes.OBJECT},

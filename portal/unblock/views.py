@@ -18,7 +18,7 @@ from cluster.errors import ApiError, Unavailable
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit import views as submit_views
-from portal.unblock import drawn, priority, queue_preview, shown
+from portal.unblock import drawn, placement, priority, queue_preview, shown
 from portal.unblock.answers import Answer
 from portal.unblock.copy import current
 from portal.unblock.trial import try_job
@@ -142,7 +142,6 @@ def dry_run(request: HttpRequest) -> HttpResponse:
         )  # fmt: skip
         with current().pinned() as view:
             trial = try_job(view, manifest)
-            context["fleet"] = drawn.fleet(view, trial.places)
             context["seconds"] = round(view.age)
     except ApiError as error:
         context["error"] = error.message
@@ -151,7 +150,7 @@ def dry_run(request: HttpRequest) -> HttpResponse:
     verdict = trial.verdict.as_dict() if trial.verdict is not None else None
     context |= {
         "trial": trial,
-        "rows": drawn.rows(trial.places),
+        **placement.of_trial(request.user, manifest, trial),
         "why": reasons.headline(verdict) if verdict and not trial.starts else None,
         "evicts": shown.evicts_words(names, trial.evicted),
         "delays": shown.delays_words(names, trial.delayed),

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.topology import largest
+from scheduler.topology.fragments import Shape
 from scheduler.topology.hypernodes import TOP, HyperNodes
 from scheduler.topology.largest import ANY
+from scheduler.topology.nearest import nearest
 from scheduler.topology.spread import spread
 from tests.scheduler.topology.fleets import Rows, left, stock, tree
 
@@ -83,3 +85,30 @@ def test_counting_by_domain_gives_what_looking_at_each_pair_gives(pods: dict[int
     names = [*"abcdefg"]
     net = tree({"r0": ["a", "b"], "r1": ["c", "d"], "r2": ["e"]}, {"s0": ["r0", "r1"], "s1": ["r2"]}, names)
     assert spread(net, pods).score == pytest.approx(pairwise(net, pods))
+
+
+# -- the domain that comes nearest ---------------------------------------------------------------------------------------
+
+
+def test_the_domain_that_comes_nearest_is_told_for_each_tier():
+    fleet = stock(left("a", 8), left("b", 5), left("c", 8), left("d", 8, cordoned=True), left("e", 8))
+    found = nearest(fleet, NET, [(Shape(8), 4)])
+    assert [(near.domain.name, near.pods, near.gpus, near.short, near.fits) for near in found] == [
+        ("r0", 1, 8, 24, False), ("s0", 2, 16, 16, False), (TOP, 3, 24, 8, False),
+    ]  # fmt: skip
+
+
+def test_other_resources_and_models_count_and_large_pods_go_first():
+    fleet = stock(left("a", 8, cpu=10), left("b", 8), left("c", 2), left("d", 0), left("e", 8, model="A100"))
+    pods = [(Shape(1, {"cpu": 1000}), 4), (Shape(8, {"cpu": 10_000}, "H100"), 2)]
+    assert [(near.domain.name, near.pods, near.gpus) for near in nearest(fleet, NET, pods)] == [
+        ("r0", 2, 16), ("s0", 4, 18), (TOP, 6, 20),
+    ]  # fmt: skip
+    assert nearest(fleet, NET, pods)[-1].fits
+
+
+def test_a_gang_without_gpus_is_counted_in_pods():
+    fleet = stock(left("a", 0, cpu=2), left("b", 0, cpu=1), left("c", 0, cpu=0), left("d", 0, cpu=0), left("e", 0, cpu=4))
+    found = nearest(fleet, NET, [(Shape(0, {"cpu": 1000}), 8)])
+    assert [(near.domain.name, near.pods, near.short) for near in found] == [("r2", 4, 4), ("s1", 4, 4), (TOP, 7, 1)]
+    assert nearest(fleet, NET, []) == []
