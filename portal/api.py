@@ -35,6 +35,7 @@ from jobs.logs.api import urlpatterns as logs_urls
 from jobs.topology.api import urlpatterns as topology_urls
 from portal.about import About
 from portal.apply import apply
+from portal.cockpit.api import urlpatterns as cockpit_urls
 from portal.ledger import urlpatterns as ledger_urls
 from portal.shares_api import urlpatterns as share_urls
 from portal.simulations.api import urlpatterns as simulation_urls
@@ -167,6 +168,7 @@ v1 = [
     *topology_urls,
     *unblock_urls,
     *simulation_urls,
+    *cockpit_urls,
     *queues_urls,
     *jobs_urls,
     *bulk_urls,

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -178,5 +178,5 @@ def in_force() -> SchedulerConfiguration | None:
 def history(most: int = 50) -> list[tuple[ConfigurationVersion, list[Changed]]]:
     """The newest versions, each with what it changed."""
     found = list(ConfigurationVersion.objects.all()[: most + 1])
-    before: dict[int, Any] = {each.pk: older for each, older in zip(found, [*found[1:], None], strict=True)}
-    return [(each, diff(before[each.pk].text, each.text) if before[each.pk] else []) for each in found[:most]]
+    before = {each.pk: older.text for each, older in pairwise(found)}
+    return [(each, diff(before[each.pk], each.text) if each.pk in before else []) for each in found[:most]]

@@ -40,8 +40,8 @@ def ask(view: View, draft: Draft, conf: Configuration | None = None) -> Outcome 
     """Play a draft, with another configuration if given. None when the draft has faults, which it tells."""
     began = time.perf_counter()
     resource = resource_of(view)
-    events = view.alone(lambda: changes(view, draft, resource))
-    if draft.faults:
+    events = view.alone(lambda: changes(view, draft, resource)) if not draft.faults else None
+    if draft.faults or events is None:
         return None
     before = view.play(cycles=CYCLES)
     after = view.play(events.events, cycles=CYCLES, conf=conf)

@@ -1,4 +1,4 @@
-"""The scheduler's page: the configuration in force, a broken newer version with its line, and where cycles go."""
+"""The page of the configuration: what is in force, and a broken newer version with its line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from portal.decisions import Sink
-from portal.models import Cycle, SchedulerConfiguration
+from portal.models import SchedulerConfiguration
 from scheduler import conf
 from scheduler.conf import Fault
 from scheduler.framework.record import CycleRecord
@@ -47,7 +47,7 @@ def told(state: ConfState, *records: CycleRecord) -> None:
 
 def page(client, user) -> str:
     client.force_login(user)
-    response = client.get(reverse("scheduler"))
+    response = client.get(reverse("cockpit:configuration"))
     assert response.status_code == 200
     return response.content.decode()
 
@@ -104,36 +104,11 @@ def test_a_mended_file_takes_the_fault_back(client, make_user):
     assert "binpack.weight: 5" in plain(page(client, make_user()))
 
 
-def test_cycles_show_their_time_by_action(client, make_user):
-    records = [
-        CycleRecord(1, 100.0, 4.0, {"enqueue": 1.0, "allocate": 2.0}, considered=3, bound=2),
-        CycleRecord(2, 101.0, 8.0, {"enqueue": 2.0, "allocate": 4.0, "preempt": 1.5}, considered=7, bound=5, evicted=1),
-    ]
-    told(ConfState(PATH, TEXT, 50.0), *records)
-    html = page(client, make_user())
-    assert 'title="enqueue 2 ms, allocate 4 ms, preempt 1.5 ms"' in html
-    assert re.findall(r'<i style="width:([\d.]+)%', html) == ["25", "50", "18.75", "12.5", "25"]
-    shown = plain(html)
-    assert "Last cycle 8 ms" in shown
-    assert "Median 6 ms" in shown
-    assert "Longest 8 ms" in shown
-
-
 def test_before_any_scheduler_ran_the_page_says_so(client, make_user):
     shown = plain(page(client, make_user()))
     assert "No scheduler has told its configuration yet." in shown
-    assert "No cycle yet." in shown
 
 
 def test_a_configuration_of_another_version_is_no_server_error(client, make_user):
     told(ConfState(PATH, TEXT.replace("binpack\n", "gone-plugin\n"), 1000.0))
     assert "gone-plugin" in plain(page(client, make_user()))
-
-
-def test_only_so_many_cycles_are_drawn(client, make_user, django_assert_max_num_queries):
-    Cycle.objects.bulk_create(
-        Cycle(number=i, at="2030-01-01T00:00:00Z", milliseconds=i, actions={"allocate": i}) for i in range(90)
-    )
-    client.force_login(make_user())
-    with django_assert_max_num_queries(6):
-        assert client.get(reverse("scheduler")).content.decode().count("sc-bar") == 40
