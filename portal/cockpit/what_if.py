@@ -49,6 +49,7 @@ def ask(view: View, draft: Draft, conf: Configuration | None = None) -> Outcome 
     for uid, count in sorted(events.moved.items()):
         placed = max(len(after.binds.get(uid, ())) - len(before.binds.get(uid, ())), 0)
         found.moved[uid] = (count, min(placed, count))
+        found.preview.starts.pop(uid, None)  # it ran before
     found.preview.milliseconds = (time.perf_counter() - began) * 1000
     return found
 

@@ -76,7 +76,7 @@ def test_a_broken_newer_version_is_told_with_its_line_and_the_old_one_stays(clie
         "and more",
     ):
         assert words in shown
-    (here,) = re.findall(r'<span class="here"><i>(\d+)</i>([^<]*)</span>', html)
+    here, *_odd = re.findall(r'<span class="here"><i>(\d+)</i>([^<]*)</span>', html)
     assert here == ("10", "      binpack.weight: three")
     assert "binpack.weight: 3" in shown
     assert "newer version broken" in shown

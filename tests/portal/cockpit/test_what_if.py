@@ -177,7 +177,7 @@ def checksums() -> dict[str, str]:
     return found
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(databases="__all__")
 def test_the_page_answers_and_writes_nothing(client, make_user, shown):
     client.force_login(make_user("boss", staff=True))
     url = reverse("cockpit:what_if")
@@ -211,11 +211,12 @@ def test_rest_answers_the_same(client, make_user, shown):
 
     api.current, before = (lambda: shown.copy), api.current
     try:
-        told = client.post("/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0"}, "application/json").json()
+        told = client.post("/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0", "add": "1*n1"}, "application/json").json()
         wrong = client.post("/api/v1/scheduler/what-if", {"capability.a": "x"}, "application/json")
     finally:
         api.current = before
     assert [each["job"] for each in told["starts"]] == ["default/waits"]
+    assert [(each["job"], each["pods"], each["placed_again"]) for each in told["moved"]] == [("default/held", 2, 2)]
     assert told["settled"] is True
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["pointer"] == "/capability.a"
