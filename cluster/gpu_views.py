@@ -16,6 +16,13 @@ from cluster.gpu_table import GpuFilter
 from cluster.views import node_context
 
 TABLE_PAGE = 100
+UNSEEN_PAGE = 25
+"""Rows of the table that browsers with script get and do not show."""
+_SCRIPTS = (
+    """heatmap fleetmap fleetlayout gpucell fleetlook fleetdata fleetlive fleetlegend fleetcard live news colours clock words"""
+)
+MODULES = tuple(f"js/{name}.js" for name in _SCRIPTS.split())
+"""What the heatmap's script is made of: asked for at once, not one after the other."""
 
 
 def _may_view(request: HttpRequest) -> None:
@@ -40,7 +47,7 @@ def gpus(request: HttpRequest) -> HttpResponse:
         "modes": gpu_words.modes(),
         "mode": mode if (mode := request.GET.get("by", "")) in gpu_words.MODES else gpu_words.MODES[0],
         "models": [name for name, _count in queries.models(request.user) if name],
-        "page": Paginator(narrowed, TABLE_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(narrowed, TABLE_PAGE if as_table else UNSEEN_PAGE).get_page(request.GET.get("page")),
         "found": sum(len(strip.cells) for strip in narrowed),
         "state_words": gpu_words.states(),
         "file_query": without_place(request.GET),
@@ -57,7 +64,7 @@ def _states(fleet: queries.Fleet) -> list[tuple[str, str, str, int]]:
 
 def _heatmap(request: HttpRequest, fleet: queries.Fleet) -> dict[str, Any]:
     text, digest = compact.encoded(fleet)
-    context = {"data": in_script(text), "digest": digest, "words": gpu_words.heatmap()}
+    context = {"data": in_script(text), "digest": digest, "words": gpu_words.heatmap(), "modules": MODULES}
     name = request.GET.get("node")
     if name is None and fleet.strips:
         name = fleet.strips[0].node.name

@@ -24,6 +24,7 @@ export class FleetMap {
       if (Math.abs(host.clientWidth - this.plan.width) > 2) this.layout();
     }).observe(host);
     this.layout();
+    if (document.fonts.status !== "loaded") document.fonts.ready.then(() => this.redraw());
   }
 
   /** Place everything anew for the host's width. */
@@ -35,6 +36,8 @@ export class FleetMap {
     const sections = this.plan.spines.map((spine) => this.#section(spine));
     this.host.replaceChildren(...sections, this.outlines.selected, this.outlines.picked);
     for (const band of this.plan.bands) this.eye.observe(band.canvas);
+    const top = this.host.getBoundingClientRect().top;
+    for (const band of this.plan.bands) if (top + band.canvas.offsetTop < innerHeight) this.#see(band, true); // what the eye would tell a frame later
     this.outline();
   }
 
