@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cluster.said import said
+
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
@@ -14,10 +16,12 @@ def parse_duration(text: str) -> float:
     """Seconds. Raises ValueError, which says what would be right, for what Go's time.ParseDuration would not take."""
     match = _WHOLE.fullmatch(text) if len(text) <= 100 else None
     if match is None:
-        raise ValueError(f"{text[:100]!r} is not a duration: write a number with a unit, such as '30s', '1h30m' or '250ms'")
+        raise ValueError(
+            said("%(value)r is not a duration: write a number with a unit, such as '30s', '1h30m' or '250ms'", value=text[:100])
+        )
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(match[2]))
     if seconds > _LONGEST:
-        raise ValueError(f"{text!r} is too long a duration: the longest is about 292 years")
+        raise ValueError(said("%(text)r is too long a duration: the longest is about 292 years", text=text))
     return -seconds if match[1] == "-" else seconds
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from cluster.said import said
+
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL = re.compile(_LABEL)
 _DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-LABEL_ADVICE = "use at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-SUBDOMAIN_ADVICE = "use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+LABEL_ADVICE = said("use at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit")
+JOB_ADVICE = said("use at most 63 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit")
+SUBDOMAIN_ADVICE = said("use at most 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit")
 
 
 def is_dns_label(text: str) -> bool:

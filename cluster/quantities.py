@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from kubernetes.utils.quantity import parse_quantity as client_quantity
 
+from cluster.said import said
+
 MAX_UNITS = 2**63 - 1
 
 # Checked before the client's parser converts: it would take `Infinity`, `1_000` and other scripts' digits.
@@ -65,15 +67,18 @@ def _parse(text: str) -> Decimal:
 
 def _advice(text: str) -> str:
     """Why a text is no quantity, and the nearest thing that is one."""
-    right = "write a number with an optional suffix (m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei), such as '500m' or '1.5Gi'"
+    right = said(
+        "write a number with an optional suffix (m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei), such as '500m' or '1.5Gi'"
+    )
     stripped = text.strip()
     if stripped != text and _QUANTITY.fullmatch(stripped):
-        right = f"write {stripped!r}, without the spaces"
+        right = said("write %(right)r, without the spaces", right=stripped)
     elif match := re.fullmatch(r"([0-9.]+)\s*(?:cpus?|cores?)", stripped, re.IGNORECASE):
-        right = f"write {match[1]!r}"
+        right = said("write %(right)r", right=match[1])
     elif match := re.fullmatch(r"([0-9.]+)\s*([kmgtpe])i?b?", stripped, re.IGNORECASE):
-        right = f"write '{match[1]}{match[2].upper()}i' (powers of 1024) or '{match[1]}{match[2].upper().replace('K', 'k')}'"
-    return f"{text!r} is not a quantity: {right}"
+        binary, decimal = f"{match[1]}{match[2].upper()}i", f"{match[1]}{match[2].upper().replace('K', 'k')}"
+        right = said("write %(binary)r (powers of 1024) or %(decimal)r", binary=binary, decimal=decimal)
+    return said("%(text)r is not a quantity: %(right)s", text=text, right=right)
 
 
 def unit_scale(resource: str) -> int:
@@ -95,10 +100,15 @@ def _to_units(resource: str, text: str) -> int:
 
 def _in_range(resource: str, number: Decimal, given: object) -> int:
     if number < 0:
-        raise ValueError(f"an amount of {resource} is 0 or more, not {given}")
+        raise ValueError(said("an amount of %(resource)s is 0 or more, not %(given)s", resource=resource, given=given))
     units = _EXACT.multiply(number, Decimal(unit_scale(resource)))
     if units > MAX_UNITS:
-        raise ValueError(f"{given} is more {resource} than can be counted (at most {MAX_UNITS // unit_scale(resource)})")
+        most = MAX_UNITS // unit_scale(resource)
+        raise ValueError(
+            said(
+                "%(given)s is more %(resource)s than can be counted (at most %(most)s)", given=given, resource=resource, most=most
+            )
+        )
     return int(units.to_integral_value(rounding=ROUND_CEILING))
 
 

@@ -17,6 +17,7 @@ from cluster.durations import parse_duration
 from cluster.errors import FieldError
 from cluster.pointers import pointer, steps
 from cluster.quantities import to_units
+from cluster.said import said
 
 
 def _amounts(resources: Any) -> Any:
@@ -29,7 +30,7 @@ def _amounts(resources: Any) -> Any:
             if value is not None:
                 to_units(resource, value)
         except ValueError as error:
-            kind = PydanticCustomError("quantity", "{why}", {"why": str(error)})
+            kind = PydanticCustomError("quantity", "{why}", {"why": error.args[0]})
             faults.append(InitErrorDetails(type=kind, loc=(resource,), input=value))
     if faults:
         raise ValidationError.from_exception_data("amounts", faults)
@@ -40,7 +41,7 @@ def _amount(value: Any) -> Any:
     try:
         to_units("memory", value)
     except ValueError as error:
-        raise PydanticCustomError("quantity", "{why}", {"why": str(error).removeprefix("memory: ")}) from None
+        raise PydanticCustomError("quantity", "{why}", {"why": error.args[0]}) from None
     return value
 
 
@@ -48,7 +49,7 @@ def _duration(value: Any) -> Any:
     try:
         parse_duration(value if isinstance(value, str) else repr(value))
     except ValueError as error:
-        raise PydanticCustomError("duration", "{why}", {"why": str(error)}) from None
+        raise PydanticCustomError("duration", "{why}", {"why": error.args[0]}) from None
     return value
 
 
@@ -127,7 +128,7 @@ def prune(obj: Any, faults: Iterable[FieldError]) -> Any:
     """
     result = without_nulls(obj)
     for fault in faults:
-        is_text = fault.code in ("choice", "range") or fault.message.startswith(_NO_TEXT)
+        is_text = fault.code in ("choice", "range") or fault.message.startswith(_NO_TEXT)  # English, as rules write it
         _remove(result, steps(fault.pointer), "" if is_text else {})
     return result
 
@@ -163,13 +164,13 @@ def _child(value: Any, part: str) -> Any:
 
 
 _TYPES = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "float_type": "a number",
+    "string_type": said("text"),
+    "int_type": said("a whole number"),
+    "bool_type": said("true or false"),
+    "list_type": said("a list"),
+    "dict_type": said("a mapping"),
+    "model_type": said("a mapping"),
+    "float_type": said("a number"),
 }
 _NO_TEXT = f"must be {_TYPES['string_type']}, not "
 
@@ -178,20 +179,23 @@ def _fault(detail: ErrorDetails) -> FieldError:
     kind, value, context = detail["type"], detail.get("input"), detail.get("ctx") or {}
     where = pointer(*(part for part in detail["loc"] if part != "[key]"))
     if kind == "missing":
-        return FieldError(where, "is required", "required")
+        return FieldError(where, said("is required"), "required")
     if kind in _TYPES:
-        return FieldError(where, f"must be {_TYPES[kind]}, not {_said(value)}", "type")
+        told = said("must be %(kind)s, not %(value)s", kind=_TYPES[kind], value=_said(value))
+        return FieldError(where, told, "type")
     if kind == "greater_than_equal":
-        return FieldError(where, f"must be {context['ge']} or more, not {value}", "range")
+        return FieldError(where, said("must be %(limit)s or more, not %(value)s", limit=context["ge"], value=value), "range")
     if kind == "less_than_equal":
-        return FieldError(where, f"must be {context['le']} or less, not {value}", "range")
+        return FieldError(where, said("must be %(limit)s or less, not %(value)s", limit=context["le"], value=value), "range")
     if kind == "literal_error":
-        return FieldError(where, f"must be one of {context['expected'].replace(' or ', ', ')}, not {_said(value)}", "choice")
+        choices = context["expected"].replace(" or ", ", ")
+        return FieldError(where, said("must be one of %(choices)s, not %(value)s", choices=choices, value=_said(value)), "choice")
     if kind in ("string_too_short", "too_short"):
-        return FieldError(where, "must not be empty", "required")
+        return FieldError(where, said("must not be empty"), "required")
     if kind == "string_too_long":
-        return FieldError(where, f"must have at most {context['max_length']} characters, not {len(str(value))}", "range")
-    return FieldError(where, detail["msg"])
+        told = said("must have at most %(limit)s characters, not %(length)s", limit=context["max_length"], length=len(str(value)))
+        return FieldError(where, told, "range")
+    return FieldError(where, context["why"] if kind in ("quantity", "duration") else detail["msg"])
 
 
 def _said(value: Any) -> str:
@@ -199,7 +203,7 @@ def _said(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f"the text {value[:60]!r}"
+        return said("the text %(text)r", text=value[:60])
     if isinstance(value, int | float):
         return str(value)
-    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else "nothing"
+    return _TYPES["list_type"] if isinstance(value, list) else _TYPES["dict_type"] if isinstance(value, dict) else said("nothing")

@@ -9,6 +9,7 @@ from cluster import commands
 from cluster.errors import BadRequest, Conflict, FieldError, Invalid
 from cluster.kinds import JOB, Kind
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from jobs import keys
 from jobs.choices import JobPhase
 from jobs.manifest import default
@@ -26,7 +27,7 @@ ACTIONS: dict[str, str] = {
 """The words that people use, and Volcano's actions."""
 
 _OURS = ("ownerReferences", "finalizers")
-_NOT_YOURS = "is set by controllers: leave it out"
+_NOT_YOURS = said("is set by controllers: leave it out")
 
 _LIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 _ALLOWED: dict[str, frozenset[JobPhase]] = {

@@ -25,6 +25,7 @@ ROOMS = ("cluster", "scheduler", "queues", "jobs", "portal")
 KEYWORDS: dict[str, Any] = {
     "_": None,
     "_now": None,
+    "said": None,
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,

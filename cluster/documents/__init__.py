@@ -14,6 +14,7 @@ from cluster.documents.from_yaml import read_yaml
 from cluster.documents.refusal import MAX_NODES, NotYaml, refuse
 from cluster.documents.to_yaml import dump
 from cluster.port import Obj
+from cluster.said import said
 
 __all__ = ["Document", "dump", "load"]
 
@@ -51,33 +52,38 @@ def load(text: str | bytes, *, limit: int = 1_048_576, most: int = MAX_NODES) ->
             for prefix, obj in _flattened(number, value, lines, ""):
                 documents.append(Document(len(documents), obj, number, lines, prefix))
     if not documents:
-        refuse("there is no object in the text")
+        refuse(said("there is no object in the text"))
     return documents
 
 
 def _decoded(text: str | bytes, limit: int) -> str:
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > limit:
-        refuse(f"the text has {size} bytes; at most {limit} are read")
+        refuse(said("the text has %(size)s bytes; at most %(limit)s are read", size=size, limit=limit))
     if isinstance(text, str):
         return text
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
-        refuse(f"the text is not UTF-8 (byte {error.start})", line=line)
+        refuse(said("the text is not UTF-8 (byte %(start)s)", start=error.start), line=line)
 
 
 def _flattened(number: int, value: Any, lines: dict[str, int], prefix: str) -> Iterator[tuple[str, Obj]]:
     """The value, or the items of a List, each with its pointer inside the document."""
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "a single value"
-        refuse(f"an object is a mapping with apiVersion and kind, this is {what}", number, lines.get(prefix), prefix)
+        refuse(
+            said("an object is a mapping with apiVersion and kind, this is %(what)s", what=what),
+            number,
+            lines.get(prefix),
+            prefix,
+        )
     if value.get("kind") != "List":
         yield prefix, value
         return
     items = value.get("items")
     if not isinstance(items, list):
-        refuse("a List has its objects under items", number, lines.get(prefix), f"{prefix}/items")
+        refuse(said("a List has its objects under items"), number, lines.get(prefix), f"{prefix}/items")
     for position, item in enumerate(items):
         yield from _flattened(number, item, lines, f"{prefix}/items/{position}")

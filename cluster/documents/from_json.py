@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from cluster.documents.refusal import MAX_DEPTH, NUL, refuse
+from cluster.said import said
 
 
 def is_json(text: str) -> bool:
@@ -27,9 +28,9 @@ def read_json(text: str, most: int) -> Iterator[tuple[int, Any, dict[str, int]]]
         try:
             value, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            refuse(f"not valid JSON: {error.msg}", number, error.lineno)
+            refuse(said("not valid JSON: %(msg)s", msg=error.msg), number, error.lineno)
         except RecursionError:
-            refuse(f"values are nested more than {MAX_DEPTH} deep", number)
+            refuse(said("values are nested more than %(most)s deep", most=MAX_DEPTH), number)
         _bounded(value, number, most)
         yield number, value, {"": text.count("\n", 0, position) + 1}
         position = end + len(text[end:]) - len(text[end:].lstrip())
@@ -45,12 +46,12 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        refuse(f"the key {twice!r} is given twice in one object")
+        refuse(said("the key %(twice)r is given twice in one object", twice=twice))
     return value
 
 
 def _no_constant(text: str) -> NoReturn:
-    refuse(f"{text!r} is no number that JSON can carry")
+    refuse(said("%(text)r is no number that JSON can carry", text=text))
 
 
 def _bounded(value: Any, number: int, most: int) -> None:
@@ -60,9 +61,9 @@ def _bounded(value: Any, number: int, most: int) -> None:
         found, depth = waiting.pop()
         count += 1
         if depth > MAX_DEPTH:
-            refuse(f"values are nested more than {MAX_DEPTH} deep", number)
+            refuse(said("values are nested more than %(most)s deep", most=MAX_DEPTH), number)
         if count > most:
-            refuse(f"the text unfolds to more than {most} values", number)
+            refuse(said("the text unfolds to more than %(most)s values", most=most), number)
         if isinstance(found, dict):
             waiting.extend((inner, depth + 1) for pair in found.items() for inner in pair)
         elif isinstance(found, list):
@@ -73,6 +74,6 @@ def _bounded(value: Any, number: int, most: int) -> None:
             try:
                 found.encode()
             except UnicodeEncodeError:
-                refuse("a text holds half of a surrogate pair", number)
+                refuse(said("a text holds half of a surrogate pair"), number)
         elif isinstance(found, float) and found in (float("inf"), float("-inf")):
-            refuse("a number is beyond what JSON can carry", number)
+            refuse(said("a number is beyond what JSON can carry"), number)

@@ -15,6 +15,7 @@ import yaml
 
 from cluster import pointers
 from cluster.documents.refusal import MAX_DEPTH, NUL, NotYaml, refuse
+from cluster.said import said
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
@@ -58,10 +59,15 @@ def read_yaml(text: str, most: int) -> Iterator[tuple[int, Any, dict[str, int]]]
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         reason = fault.problem or fault.context or "this cannot be read"
-        refuse(f"not valid YAML: {reason}", max(builder.number, 1), mark.line + 1 if mark else None, error=NotYaml)
+        refuse(
+            said("not valid YAML: %(reason)s", reason=reason),
+            max(builder.number, 1),
+            mark.line + 1 if mark else None,
+            error=NotYaml,
+        )
     except yaml.reader.ReaderError as fault:
         line = text.count("\n", 0, fault.position) + 1 if isinstance(fault.position, int) else None
-        refuse(f"not valid YAML: {fault.reason}", max(builder.number, 1), line, error=NotYaml)
+        refuse(said("not valid YAML: %(reason)s", reason=fault.reason), max(builder.number, 1), line, error=NotYaml)
 
 
 def _line(event: Any) -> int:
@@ -105,7 +111,7 @@ class _Builder:
     def _grow(self, nodes: int, line: int) -> None:
         self.count += nodes
         if self.count > self.most:
-            refuse(f"the text unfolds to more than {self.most} values", self.number, line)
+            refuse(said("the text unfolds to more than %(most)s values", most=self.most), self.number, line)
 
     def _is_merge(self, event: Any) -> bool:
         return event.value == "<<" and not event.style and self._expects_key()
@@ -124,11 +130,11 @@ class _Builder:
     def _open(self, event: Any, line: int) -> None:
         mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-            refuse(f"the tag {event.tag!r} is not taken; write plain values", self.number, line)
+            refuse(said("the tag %(tag)r is not taken; write plain values", tag=event.tag), self.number, line)
         if self._expects_key():
-            refuse("a key must be text, not a collection", self.number, line, self.stack[-1].pointer)
+            refuse(said("a key must be text, not a collection"), self.number, line, self.stack[-1].pointer)
         if len(self.stack) >= MAX_DEPTH:
-            refuse(f"values are nested more than {MAX_DEPTH} deep", self.number, line)
+            refuse(said("values are nested more than %(most)s deep", most=MAX_DEPTH), self.number, line)
         pointer = self._pointer()
         self.stack.append(_Frame({} if mapping else [], pointer, line, event.anchor, self.count))
         self._grow(1, line)
@@ -148,9 +154,9 @@ class _Builder:
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor in self.open_anchors:
-            refuse(f"the alias *{anchor} refers to what it stands in", self.number, line)
+            refuse(said("the alias *%(anchor)s refers to what it stands in", anchor=anchor), self.number, line)
         if anchor not in self.anchors:
-            refuse(f"the alias *{anchor} has no anchor before it", self.number, line)
+            refuse(said("the alias *%(anchor)s has no anchor before it", anchor=anchor), self.number, line)
         value, size = self.anchors[anchor]
         self._grow(size, line)
         self._place(_copy(value), line)
@@ -180,10 +186,20 @@ class _Builder:
             value = str(value)
         if not isinstance(value, str):
             shown = {None: "null", True: "true", False: "false"}.get(value, value) if not isinstance(value, (dict, list)) else "…"
-            refuse(f"a key must be text; this one is read as {shown}: put it in quotes", self.number, line, frame.pointer)
+            refuse(
+                said("a key must be text; this one is read as %(shown)s: put it in quotes", shown=shown),
+                self.number,
+                line,
+                frame.pointer,
+            )
         pointer = frame.pointer + pointers.pointer(value)
         if value in frame.key_lines:
-            refuse(f"the key {value!r} was given before, on line {frame.key_lines[value]}", self.number, line, pointer)
+            refuse(
+                said("the key %(value)r was given before, on line %(line)s", value=value, line=frame.key_lines[value]),
+                self.number,
+                line,
+                pointer,
+            )
         frame.key_lines[value] = line
         self.lines[pointer] = line
         return value
@@ -191,7 +207,7 @@ class _Builder:
     def _merge(self, value: Any, line: int, frame: _Frame) -> None:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            refuse("what << merges must be a mapping or a list of mappings", self.number, line, frame.pointer)
+            refuse(said("what << merges must be a mapping or a list of mappings"), self.number, line, frame.pointer)
         frame.merged.extend(sources)
 
     def _scalar(self, event: Any, line: int) -> Any:
@@ -202,14 +218,14 @@ class _Builder:
             return text
         value = _resolve(text)
         if (isinstance(value, float) and value in (float("inf"), float("-inf"))) or _NOT_JSON.fullmatch(text):
-            refuse(f"{text[:40]!r} is no number that JSON can carry", self.number, line, self._pointer())
+            refuse(said("%(value)r is no number that JSON can carry", value=text[:40]), self.number, line, self._pointer())
         if tag is None:
             return value
         wanted = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(tag.removeprefix(_TAG))
         if wanted is None:
-            refuse(f"the tag {tag!r} is not taken; write plain values", self.number, line)
+            refuse(said("the tag %(tag)r is not taken; write plain values", tag=tag), self.number, line)
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):  # type: ignore[arg-type]
-            refuse(f"{text[:40]!r} is not what its tag {tag!r} says", self.number, line)
+            refuse(said("%(value)r is not what its tag %(tag)r says", value=text[:40], tag=tag), self.number, line)
         return value
 
 

@@ -17,3 +17,6 @@ def dump(obj: Obj, *, width: int = 130) -> str:
 class _Plain(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+_Plain.add_multi_representer(str, _Plain.represent_str)  # a sentence that knows how it was made is a text

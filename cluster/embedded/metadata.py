@@ -50,6 +50,7 @@ def _is_service_name(text: str) -> bool:
 def _name_faults(kind: Kind, name: Any) -> list[FieldError]:
     if not name:
         return [FieldError("/metadata/name", "a name (or a generateName) is required", "required")]
+    rule: str
     if kind == NAMESPACE:
         right, rule = _is_text(name, is_dns_label), LABEL_ADVICE
     elif kind == SERVICE:

@@ -19,6 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from cluster.errors import ApiError, FieldError
+from cluster.said import words
 
 log = structlog.get_logger(__name__)
 CONTENT_TYPE = "application/problem+json"
@@ -58,7 +59,7 @@ def about(document: Any) -> Iterator[None]:
 
 def fault(field: FieldError, document: Any = None) -> dict[str, Any]:
     """One entry of `errors`."""
-    entry: dict[str, Any] = {"pointer": field.pointer, "detail": field.message, "code": field.code}
+    entry: dict[str, Any] = {"pointer": field.pointer, "detail": words(field.message), "code": field.code}
     if document is not None:
         entry["document"] = document.index
         line = document.line_of(field.pointer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Count, Max, QuerySet
@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from cluster.access import policy
 from cluster.pointers import steps
+from cluster.said import words
 from jobs.blueprints import definition, parameters
 from jobs.blueprints.definition import Definition
 from jobs.blueprints.models import AudienceKind, Blueprint, BlueprintUse, BlueprintVersion
@@ -143,11 +144,11 @@ def form(made: BlueprintVersion, filled: Filled, offered: Iterable[str], given: 
     for fault in filled.faults:
         path = steps(fault.pointer)
         if path[:1] == ["parameters"] and len(path) > 1 and path[1] in by_name:
-            by_name[path[1]].errors.append(fault.message)
+            by_name[path[1]].errors.append(words(fault.message))
         elif fault.pointer in places:
-            result.errors.setdefault(places[fault.pointer], []).append(fault.message)
+            result.errors.setdefault(places[fault.pointer], []).append(words(fault.message))
         else:
-            result.faults.append(fault)
+            result.faults.append(replace(fault, message=words(fault.message)))
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from cluster.said import said
 from cluster.validation import Faults, few
 
 
@@ -18,9 +19,11 @@ def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:
         for at, name in enumerate(names):
             where = f"/spec/tasks/{index}/dependsOn/name/{at}"
             if name not in positions:
-                faults.add(where, f"there is no task {name!r}: name one of {few(positions)}", "not_found")
+                faults.add(
+                    where, said("there is no task %(name)r: name one of %(names)s", name=name, names=few(positions)), "not_found"
+                )
             elif name in seen:
-                faults.add(where, f"{name!r} is listed twice", "duplicate")
+                faults.add(where, said("%(name)r is listed twice", name=name), "duplicate")
             seen.add(name)
         graph[role] = [name for name in names if name in positions]
     try:
@@ -28,4 +31,4 @@ def check_dependencies(tasks: list[dict[str, Any]], faults: Faults) -> None:
     except CycleError as error:
         circle = list(reversed(error.args[1]))
         where = f"/spec/tasks/{positions[circle[0]]}/dependsOn"
-        faults.add(where, f"makes a circle: {' needs '.join(circle[:10])}; leave one of them out", "cycle")
+        faults.add(where, said("makes a circle: %(names)s; leave one of them out", names=" needs ".join(circle[:10])), "cycle")

@@ -6,6 +6,7 @@ from typing import Any
 
 from cluster.kinds import JOB
 from cluster.pointers import steps
+from cluster.said import said
 from cluster.validation import Faults
 from jobs.manifest.template import check_pod_spec
 from jobs.plugins import plugins_of
@@ -29,7 +30,7 @@ def check_made_pods(job: dict[str, Any], name: str, faults: Faults) -> None:
         check_pod_spec(pod["spec"], "", found)
         for fault in found:
             where = f"/spec/tasks/{position}/template/spec{_within(given, fault.pointer)}"
-            faults.add(where, f"with what plugins and volumes add: {fault.message}", fault.code)
+            faults.add(where, said("with what plugins and volumes add: %(message)s", message=fault.message), fault.code)
 
 
 def _within(given: Any, where: str) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from cluster import objects
 from cluster.errors import FieldError, NotFound
 from cluster.kinds import QUEUE
-from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
+from cluster.names import JOB_ADVICE, LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_label, is_dns_subdomain
 from cluster.objects import GPU_INDICES
 from cluster.pointers import pointer
 from cluster.port import Obj, Reader
 from cluster.quantities import parse_quantity
+from cluster.said import said
 from cluster.validation import Faults, check_shape, prune
 from jobs.keys import pod_name
 from jobs.manifest.graph import check_dependencies
@@ -63,11 +64,12 @@ def validate(obj: Obj, reader: Reader, old: Obj | None = None) -> list[FieldErro
 def _check_meta(meta: dict[str, Any], faults: Faults) -> None:
     name, generated = meta.get("name") or "", meta.get("generateName") or ""
     if not name and not generated:
-        faults.add("/metadata/name", "is required: " + SUBDOMAIN_ADVICE, "required")
+        faults.add("/metadata/name", said("is required: %(advice)s", advice=SUBDOMAIN_ADVICE), "required")
     elif not is_dns_subdomain(name or generated + _SUFFIX) or len(name or generated + _SUFFIX) > _LONGEST_POD_NAME:
         field = "name" if name else "generateName"
-        advice = LABEL_ADVICE.replace("and '-'", "'-' and '.'")
-        faults.add(f"/metadata/{field}", f"{name or generated!r} is no job name: {advice}", "format")
+        faults.add(
+            f"/metadata/{field}", said("%(name)r is no job name: %(advice)s", name=name or generated, advice=JOB_ADVICE), "format"
+        )
     check_labels(meta, "/metadata", faults)
 
 
@@ -81,17 +83,25 @@ def _check_tasks(job: dict[str, Any], faults: Faults) -> None:
     tasks = job["spec"].get("tasks") or []
     name = _name_of(job)
     if not tasks:
-        faults.add("/spec/tasks", "must have at least one task", "required")
+        faults.add("/spec/tasks", said("must have at least one task"), "required")
     seen: dict[str, int] = {}
     for index, task in enumerate(tasks):
         where, role = f"/spec/tasks/{index}", task.get("name") or f"default{index}"
         if not is_dns_label(role):
-            faults.add(f"{where}/name", f"{role!r} is no DNS label: {LABEL_ADVICE}", "format")
+            faults.add(f"{where}/name", said("%(role)r is no DNS label: %(advice)s", role=role, advice=LABEL_ADVICE), "format")
         elif role in seen:
-            faults.add(f"{where}/name", f"task {seen[role]} is called {role!r} too: give each its own name", "duplicate")
+            faults.add(
+                f"{where}/name",
+                said("task %(other)s is called %(role)r too: give each its own name", other=seen[role], role=role),
+                "duplicate",
+            )
         elif len(probe := pod_name(name, role, index)) > _LONGEST_POD_NAME:
             over = len(probe) - _LONGEST_POD_NAME
-            faults.add(f"{where}/name", f"makes pod names like {probe!r}, {over} characters too long: shorten a name", "range")
+            faults.add(
+                f"{where}/name",
+                said("makes pod names like %(probe)r, %(over)s characters too long: shorten a name", probe=probe, over=over),
+                "range",
+            )
         seen.setdefault(role, index)
         _check_task(task, where, faults)
 
@@ -113,11 +123,11 @@ def _check_task(task: dict[str, Any], where: str, faults: Faults) -> None:
 def _check_left_to_scheduler(template: dict[str, Any], where: str, faults: Faults) -> None:
     """A pod that names its node would run there whether it fits or not, and one that names its GPUs would seem to hold them."""
     if (template.get("spec") or {}).get("nodeName"):
-        said = "is the scheduler's to say: narrow its choice by nodeSelector or affinity"
-        faults.add(f"{where}/spec/nodeName", said, "forbidden")
+        told = said("is the scheduler's to say: narrow its choice by nodeSelector or affinity")
+        faults.add(f"{where}/spec/nodeName", told, "forbidden")
     if GPU_INDICES in ((template.get("metadata") or {}).get("annotations") or {}):
         place = where + pointer("metadata", "annotations", GPU_INDICES)
-        faults.add(place, "is the scheduler's to say: ask for GPUs in the containers' resources", "forbidden")
+        faults.add(place, said("is the scheduler's to say: ask for GPUs in the containers' resources"), "forbidden")
 
 
 def _check_numa(spec: dict[str, Any], where: str, faults: Faults) -> None:
@@ -130,7 +140,7 @@ def _check_numa(spec: dict[str, Any], where: str, faults: Faults) -> None:
             if cpu is None or not parse_quantity(cpu) or parse_quantity(cpu) % 1:
                 faults.add(
                     f"{where}/{field}/{index}/resources/requests/cpu",
-                    "must be a whole number of CPUs, 1 or more, because the task has a topologyPolicy",
+                    said("must be a whole number of CPUs, 1 or more, because the task has a topologyPolicy"),
                     "range",
                 )
 
@@ -145,7 +155,11 @@ def _check_plugins(job: dict[str, Any], faults: Faults) -> None:
     spec, name = job["spec"], _name_of(job)
     for title, arguments in (spec.get("plugins") or {}).items():
         if title not in REGISTRY:
-            faults.add(pointer("spec", "plugins", title), f"is no job plugin: known are {', '.join(REGISTRY)}", "unknown")
+            faults.add(
+                pointer("spec", "plugins", title),
+                said("is no job plugin: known are %(names)s", names=", ".join(REGISTRY)),
+                "unknown",
+            )
         elif all(isinstance(argument, str) for argument in arguments):  # what is no text was told already
             plugin = REGISTRY[title](arguments)
             for fault in plugin.arguments.faults:
@@ -159,22 +173,26 @@ def _check_volumes(volumes: list[dict[str, Any]], faults: Faults) -> None:
     for index, volume in enumerate(volumes):
         where, path, name = f"/spec/volumes/{index}", volume.get("mountPath") or "", volume.get("volumeClaimName") or ""
         if not path:
-            faults.add(f"{where}/mountPath", "is required: the path at which every container gets the volume", "required")
+            faults.add(f"{where}/mountPath", said("is required: the path at which every container gets the volume"), "required")
         elif ":" in path:
-            faults.add(f"{where}/mountPath", f"{path!r} must not contain ':'", "format")
+            faults.add(f"{where}/mountPath", said("%(path)r must not contain ':'", path=path), "format")
         elif path in paths:
-            faults.add(f"{where}/mountPath", f"two volumes cannot both be mounted at {path!r}", "duplicate")
+            faults.add(f"{where}/mountPath", said("two volumes cannot both be mounted at %(path)r", path=path), "duplicate")
         paths.add(path)
         if name and "volumeClaim" in volume:
             faults.add(
                 f"{where}/volumeClaimName",
-                "stands beside volumeClaim: name a claim or describe one",
+                said("stands beside volumeClaim: name a claim or describe one"),
                 "conflict",
             )
         elif not name and "volumeClaim" not in volume:
-            faults.add(f"{where}/volumeClaimName", "is required, or a volumeClaim that describes a new one", "required")
+            faults.add(f"{where}/volumeClaimName", said("is required, or a volumeClaim that describes a new one"), "required")
         if name and not is_dns_subdomain(name):
-            faults.add(f"{where}/volumeClaimName", f"{name!r} is no claim name: {SUBDOMAIN_ADVICE}", "format")
+            faults.add(
+                f"{where}/volumeClaimName",
+                said("%(name)r is no claim name: %(advice)s", name=name, advice=SUBDOMAIN_ADVICE),
+                "format",
+            )
 
 
 def _check_queue(name: str, reader: Reader, faults: Faults) -> None:
@@ -182,13 +200,21 @@ def _check_queue(name: str, reader: Reader, faults: Faults) -> None:
     try:
         queue = reader.get(QUEUE, name)
     except NotFound:
-        faults.add(where, f"there is no queue {name!r}: create it first or name another", "not_found")
+        faults.add(where, said("there is no queue %(name)r: create it first or name another", name=name), "not_found")
         return
     state = (queue.get("status") or {}).get("state") or "Open"
     children = [] if name == ROOT else [objects.name(child) for child in Tree(reader.list(QUEUE).items).children(name)]
     if name == ROOT:
-        faults.add(where, "root only holds other queues: name one below it, such as 'default'", "forbidden")
+        faults.add(where, said("root only holds other queues: name one below it, such as 'default'"), "forbidden")
     elif children:
-        faults.add(where, f"{name!r} only holds other queues: name one below it, such as {children[0]!r}", "forbidden")
+        faults.add(
+            where,
+            said("%(name)r only holds other queues: name one below it, such as %(child)r", name=name, child=children[0]),
+            "forbidden",
+        )
     if state != "Open":
-        faults.add(where, f"queue {name!r} is {state} and takes no new jobs: open it or name another", "closed")
+        faults.add(
+            where,
+            said("queue %(name)r is %(state)s and takes no new jobs: open it or name another", name=name, state=state),
+            "closed",
+        )

@@ -6,13 +6,14 @@ from typing import Any
 
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said
 from cluster.validation import Faults, without_nulls
 from jobs.manifest.partitions import check_partitions
 from jobs.manifest.totals import check_job_totals, check_minimum
 
 _JOB_FREE = frozenset({"minAvailable", "priorityClassName"})
 _TASK_FREE = frozenset({"replicas", "minAvailable"})
-_WHY = "cannot change any more: only minAvailable, priorityClassName and the tasks' replicas and minAvailable can"
+_WHY = said("cannot change any more: only minAvailable, priorityClassName and the tasks' replicas and minAvailable can")
 
 
 def check_update(job: dict[str, Any], old: Obj, faults: Faults) -> None:
@@ -28,7 +29,11 @@ def check_update(job: dict[str, Any], old: Obj, faults: Faults) -> None:
         if new != was:
             faults.add(pointer("spec", field), _WHY, "immutable")
     if len(new_tasks) != len(old_tasks):
-        faults.add("/spec/tasks", f"must stay {len(old_tasks)} tasks, not {len(new_tasks)}: tasks cannot come or go", "immutable")
+        faults.add(
+            "/spec/tasks",
+            said("must stay %(old)s tasks, not %(new)s: tasks cannot come or go", old=len(old_tasks), new=len(new_tasks)),
+            "immutable",
+        )
         return
     for index, (new_task, old_task) in enumerate(zip(new_tasks, old_tasks)):
         where = f"/spec/tasks/{index}"

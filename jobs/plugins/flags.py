@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cluster.said import said
+
 Value = str | int | bool
 
 _WHOLE = re.compile(r"[+-]?(0[bB](_?[01])+|0[xX](_?[0-9a-fA-F])+|0[oO]?(_?[0-7])+|0|[1-9](_?[0-9])*)")
@@ -73,7 +75,7 @@ def parse(flags: Iterable[Flag], arguments: Sequence[str]) -> Arguments:
             text = text if has_value else "true"
         elif not has_value:
             if index == len(arguments):
-                faults.append(Fault(at, f"--{name} needs a value: --{name}=…", "required"))
+                faults.append(Fault(at, said("--%(name)s needs a value: --%(name)s=…", name=name), "required"))
                 continue
             text, index = arguments[index], index + 1
         value = _read(flag, text)
@@ -114,28 +116,29 @@ def _split(argument: str) -> tuple[str, bool, str]:
 
 
 def _unknown(index: int, argument: str, name: str, known: Mapping[str, Flag]) -> Fault:
-    offered = f"known are {', '.join(f'--{flag}' for flag in known)}" if known else "this plugin takes none"
+    flags = ", ".join(f"--{flag}" for flag in known)
+    offered = said("known are %(flags)s", flags=flags) if known else said("this plugin takes none")
     if not argument.startswith("-") or argument in ("-", "--"):
-        return Fault(index, f"is no flag: write --flag=value; {offered}")
+        return Fault(index, said("is no flag: write --flag=value; %(offered)s", offered=offered))
     if not name:
-        return Fault(index, f"is no flag: a name stands behind one or two dashes; {offered}")
-    return Fault(index, f"there is no argument --{name[:40]}: {offered}", "unknown")
+        return Fault(index, said("is no flag: a name stands behind one or two dashes; %(offered)s", offered=offered))
+    return Fault(index, said("there is no argument --%(name)s: %(offered)s", name=name[:40], offered=offered), "unknown")
 
 
 def _read(flag: Flag, text: str) -> Value | Fault:
     if isinstance(flag.default, bool):
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
-        return Fault(0, f"--{flag.name} is true or false")
+        return Fault(0, said("--%(name)s is true or false", name=flag.name))
     if isinstance(flag.default, str):
         return text
     if not _WHOLE.fullmatch(text):
-        return Fault(0, f"--{flag.name} must be a whole number", "type")
+        return Fault(0, said("--%(name)s must be a whole number", name=flag.name), "type")
     bare = text.replace("_", "")
     old = _OLD_OCTAL.fullmatch(bare)
     number = int(old[1] + old[2], 8) if old else int(bare, 0)
     if not -(2**63) <= number < 2**63:
-        return Fault(0, f"--{flag.name} is beyond 64 bits", "range")
+        return Fault(0, said("--%(name)s is beyond 64 bits", name=flag.name), "range")
     if flag.is_port and not 0 < number <= HIGHEST_PORT:
-        return Fault(0, f"--{flag.name} must be a port, 1 to {HIGHEST_PORT}", "range")
+        return Fault(0, said("--%(name)s must be a port, 1 to %(highest)s", name=flag.name, highest=HIGHEST_PORT), "range")
     return number

@@ -8,6 +8,7 @@ from typing import Any
 from cluster import objects
 from cluster.errors import FieldError
 from cluster.port import Obj
+from cluster.said import said
 from jobs.plugins.base import Plugin, tasks_of
 from jobs.plugins.containers import add_env, containers, open_port
 from jobs.plugins.flags import Flag
@@ -40,9 +41,11 @@ class Mpi(Plugin):
         """A master there must be, and the workers' names must fit into one variable."""
         master, tasks = self.arguments.text("master"), tasks_of(spec)
         if tasks and named({"tasks": tasks}, master) is None:
-            yield FieldError(self.at(), f"needs a task named {master!r}, or --master=<the task that is>", "not_found")
+            yield FieldError(
+                self.at(), said("needs a task named %(master)r, or --master=<the task that is>", master=master), "not_found"
+            )
         workers = named({"tasks": tasks}, self.arguments.text("worker"))
-        if workers and (why := too_long(HOSTS, joined_length(name, workers), "use fewer workers")):
+        if workers and (why := too_long(HOSTS, joined_length(name, workers), said("use fewer workers"))):
             yield FieldError(self.at(), why, "range")
 
     def _workers(self, job: Obj) -> str | None:

@@ -9,6 +9,7 @@ from cluster import objects
 from cluster.errors import ApiError, FieldError
 from cluster.kinds import SERVICE, Kind
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.plugins.base import Plugin, tasks_of
 from jobs.plugins.containers import containers, open_port
@@ -76,10 +77,10 @@ class Ray(Plugin):
         """A head there must be, ports of its own for each purpose, and a name for the Service."""
         head, tasks = self.arguments.text("head"), tasks_of(spec)
         if tasks and named({"tasks": tasks}, head) is None:
-            yield FieldError(self.at(), f"needs a task named {head!r}, or --head=<the task that is>", "not_found")
+            yield FieldError(self.at(), said("needs a task named %(head)r, or --head=<the task that is>", head=head), "not_found")
         if len({self.arguments.whole(flag) for flag in _PORTS.values()}) < len(_PORTS):
             flags = ", ".join(f"--{flag}" for flag in _PORTS.values())
-            yield FieldError(self.at(), f"{flags} must be different ports", "duplicate")
+            yield FieldError(self.at(), said("%(flags)s must be different ports", flags=flags), "duplicate")
         if is_service_name(name) and not is_service_name(service_name(name)):
             yield FieldError("/metadata/name", no_service_name(service_name(name)), "format")
 

@@ -14,6 +14,7 @@ from cluster.disclosure import HIDDEN
 from cluster.errors import FieldError
 from cluster.kinds import SECRET, Kind
 from cluster.port import Obj
+from cluster.said import said
 from jobs.plugins.base import Plugin
 from jobs.plugins.containers import mount
 from jobs.plugins.flags import HIGHEST_PORT, Flag
@@ -68,7 +69,7 @@ class Ssh(Plugin):
     def check(self, spec: dict[str, Any], name: str) -> Iterator[FieldError]:
         """A manifest that was shown has no keys in it any more."""
         if self.arguments.text("ssh-private-key") == HIDDEN:
-            yield FieldError(self.at(), "the private key was hidden when this was shown: give it again, or none", "hidden")
+            yield FieldError(self.at(), said("the private key was hidden when this was shown: give it again, or none"), "hidden")
 
     @property
     def _port(self) -> int:

@@ -10,6 +10,7 @@ from cluster import objects
 from cluster.errors import FieldError
 from cluster.kinds import CONFIG_MAP, NETWORK_POLICY, SERVICE, Kind
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.plugins.base import Plugin, tasks_of
 from jobs.plugins.containers import containers, mount
@@ -84,7 +85,11 @@ class Svc(Plugin):
             yield FieldError("/metadata/name", no_service_name(name), "format")
         total = 2 * sum(joined_length(name, task) for task in tasks_of(spec))
         if total > MOST_DATA:
-            why = f"the names of all hosts take {total} bytes, and a ConfigMap holds {MOST_DATA}: use fewer pods or shorter names"
+            why = said(
+                "the names of all hosts take %(total)s bytes, and a ConfigMap holds %(most)s: use fewer pods or shorter names",
+                total=total,
+                most=MOST_DATA,
+            )
             yield FieldError(self.at(), why, "range")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from cluster import objects
 from cluster.errors import FieldError
 from cluster.port import Obj
+from cluster.said import said
 from jobs.keys import index_of
 from jobs.plugins.base import Plugin, tasks_of
 from jobs.plugins.containers import add_env, containers
@@ -50,7 +51,7 @@ class Tensorflow(Plugin):
         port = len(f'"":{self.arguments.whole("port")},')
         tasks = [task for task in tasks_of(spec) if task["name"] in map(self.arguments.text, _KINDS)]
         length = _OWN_PLACE + sum(joined_length(name, task) + port * int(task.get("replicas") or 0) for task in tasks)
-        if why := too_long(CONFIG, length, "use fewer pods"):
+        if why := too_long(CONFIG, length, said("use fewer pods")):
             yield FieldError(self.at(), why, "range")
 
     def _kind(self, name: str) -> str:

@@ -13,6 +13,7 @@ from cluster import documents
 from cluster.errors import ApiError, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Cluster, Obj
+from cluster.said import words
 from jobs import operations
 from jobs.blueprints import operations as blueprints
 from jobs.submit import forms
@@ -100,15 +101,16 @@ def refuse(result: Check, error: ApiError, document: documents.Document | None =
     document = document or next(iter(documents.load(result.text)), None)
     fields: Sequence[FieldError] = error.fields or (FieldError("/metadata/name" if error.status == 409 else "", error.message),)
     for each in fields:
-        shown = forms.blame(result.inputs, each.pointer, each.message) if result.inputs else None
+        message = words(each.message)
+        shown = forms.blame(result.inputs, each.pointer, message) if result.inputs else None
         line = document.line_of(each.pointer) if document else None
-        result.faults.append(Fault(each.message, each.pointer, line, shown.key if shown else ""))
+        result.faults.append(Fault(message, each.pointer, line, shown.key if shown else ""))
     result.job = None
 
 
 def _syntax(fault: FieldError) -> Fault:
     line = _LINE.search(fault.message)
-    return Fault(fault.message, fault.pointer, int(line[1]) if line else None)
+    return Fault(words(fault.message), fault.pointer, int(line[1]) if line else None)
 
 
 def _kind_of(obj: Any) -> str:
