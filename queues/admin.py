@@ -157,10 +157,10 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
         spec = form.spec()
         if change:
             name = form.instance.name
-            writes.update(name, spec, form.cleaned_data["version"])
+            writes.update(name, spec, form.cleaned_data["version"], request.user.get_username())
         else:
             name = form.cleaned_data["name"]
-            writes.create({"metadata": {"name": name}, "spec": without_nulls(spec)})
+            writes.create({"metadata": {"name": name}, "spec": without_nulls(spec)}, request.user.get_username())
         return Queue.objects.get(name=name, deleted_at=None)
 
     def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:
@@ -176,7 +176,7 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
         return self._refusable(request, lambda: super(QueueAdmin, self).delete_view(request, object_id, extra_context))
 
     def delete_model(self, request: HttpRequest, obj: Queue) -> None:
-        writes.delete(obj.name)
+        writes.delete(obj.name, request.user.get_username())
 
     def _refusable(self, request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
         """What the cluster refuses at the last moment is said, and the page comes again."""

@@ -155,22 +155,41 @@ def _check_tree(queue: Obj, tree: Tree, faults: Faults) -> None:
             faults.add(_place("capability", resource), f"is below the {said} of a queue that it holds", "range")
     for field in ("deserved", "guarantee"):
         if above != ROOT and above in tree.queues:
-            _check_sum(tree.queues[above], field, tree, faults, "with its siblings this queue asks", "has")
+            _check_siblings(queue, tree.queues[above], field, tree, faults)
         if tree.children(name):
-            _check_sum(queue, field, tree, faults, "the queues below ask", "would have")
+            _check_below(queue, field, tree, faults)
 
 
-def _check_sum(parent: Obj, field: str, tree: Tree, faults: Faults, who: str, has: str) -> None:
-    name, limits = parent["metadata"]["name"], _units(parent, field)
+def _check_siblings(queue: Obj, parent: Obj, field: str, tree: Tree, faults: Faults) -> None:
+    """Children together ask no more than their parent has."""
+    above, limits, own = parent["metadata"]["name"], _units(parent, field), _units(queue, field)
+    for resource, amount in _below(above, field, tree).items():
+        limit = limits.get(resource, 0)
+        if amount > limit:
+            asked, there = format_units(resource, amount), format_units(resource, limit)
+            fits = format_units(resource, max(0, limit - amount + own.get(resource, 0)))
+            told = f"with its siblings this queue asks {asked} {resource} ({field}), and {above} has {there}"
+            faults.add(_place(field, resource), f"{told}: at most {fits} fits here, unless {above} gets {asked}", "range")
+
+
+def _check_below(queue: Obj, field: str, tree: Tree, faults: Faults) -> None:
+    """A parent has at least what its children ask together."""
+    name, limits = queue["metadata"]["name"], _units(queue, field)
+    for resource, amount in _below(name, field, tree).items():
+        limit = limits.get(resource, 0)
+        if amount > limit:
+            asked, there = format_units(resource, amount), format_units(resource, limit)
+            told = f"the queues below ask {asked} {resource} ({field}), and {name} would have {there}"
+            faults.add(_place(field, resource), f"{told}: at least {asked}, or less for those", "range")
+
+
+def _below(name: str, field: str, tree: Tree) -> dict[str, int]:
+    """What the children of a queue ask together."""
     total: dict[str, int] = {}
     for child in tree.children(name):
         for resource, amount in _units(child, field).items():
             total[resource] = total.get(resource, 0) + amount
-    for resource, amount in total.items():
-        limit = limits.get(resource, 0)
-        if amount > limit:
-            asked, there = format_units(resource, amount), format_units(resource, limit)
-            faults.add(_place(field, resource), f"{who} {asked} {resource} ({field}), and {name} {has} {there}", "range")
+    return total
 
 
 _ENDED = ("Completed", "Failed", "Terminated")

@@ -85,10 +85,10 @@ class QueueViewSet(ObjectViewSet):
             if is_dry_run(request):
                 obj = operations.create(runtime.current(), document.obj, dry_run=True)
                 return Response({"dryRun": True, "manifest": obj})
-            return once(request, lambda: self._create(document.obj))
+            return once(request, lambda: self._create(document.obj, request.user.get_username()))
 
-    def _create(self, manifest: Body) -> Response:
-        obj = writes.create(manifest)
+    def _create(self, manifest: Body, user: str) -> Response:
+        obj = writes.create(manifest, user)
         queue = Queue.objects.get(pk=obj["metadata"]["uid"])
         where = reverse("api:queue", args=[queue.name])
         return Response(self.full(queue), status=status.HTTP_201_CREATED, headers={"Location": where})
@@ -101,13 +101,14 @@ class QueueViewSet(ObjectViewSet):
             meta = document.obj.get("metadata") or {}
             if not isinstance(meta, dict):
                 raise Invalid("", [FieldError("/metadata", "must be a mapping", "type")])
-            writes.update(name, document.obj.get("spec") or {}, str(meta.get("resourceVersion") or ""))
+            user = request.user.get_username()
+            writes.update(name, document.obj.get("spec") or {}, str(meta.get("resourceVersion") or ""), user)
         return Response(self.full(self.find(name=name)))
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, name: str) -> Response:
         """Delete a queue that has no children and no work."""
-        writes.delete(name)
+        writes.delete(name, request.user.get_username())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={202: OpenApiTypes.OBJECT})

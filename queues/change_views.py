@@ -15,8 +15,8 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
-from queues import queries, writes
-from queues.forms import QueueForm, flatten
+from queues import changes, operations, queries, writes
+from queues.forms import NEW, QueueForm, flatten
 from queues.models import Queue
 from queues.operations import ACTIONS
 
@@ -37,7 +37,7 @@ def create(request: HttpRequest) -> HttpResponse:
     if _new_resource_lacks_name(form):
         return _form_page(request, form, status=422)
     try:
-        obj = writes.create(form.manifest())
+        obj = writes.create(form.manifest(), request.user.get_username())
     except ApiError as error:
         return _refused(request, form, error)
     name = obj["metadata"]["name"]
@@ -47,7 +47,10 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a queue. What somebody else changed since is shown, not overwritten."""
+    """Change a queue: the form, then what would change and what that would do, then it is written (`step=save`).
+
+    What somebody else changed since is shown, not overwritten.
+    """
     queue = _queue(request, name)
     _check(request, "queues.change", queue)
     try:
@@ -57,13 +60,19 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "GET":
         return _form_page(request, QueueForm.of(current, _known(request)))
     form = QueueForm.posted(request.POST, _known(request), name)
+    step = request.POST.get("step", "")
+    if step == "back":
+        return _form_page(request, form)
     if _new_resource_lacks_name(form):
         return _form_page(request, form, status=422)
     if not form.patch():
         messages.info(request, _("Nothing was changed."))
         return redirect("queues:detail", name)
     try:
-        writes.update(name, form.patch(), form.version)
+        if step != "save":
+            new = operations.update(runtime.current(), name, form.patch(), resource_version=form.version, dry_run=True)
+            return render(request, "queues/confirm.html", {"queue": queue, "form": form, "new": new, "told": form.told()})
+        writes.update(name, form.patch(), form.version, request.user.get_username())
     except Conflict:
         return _conflict(request, form, name)
     except ApiError as error:
@@ -80,7 +89,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     error: ApiError | None = None
     if request.method == "POST":
         try:
-            writes.delete(name)
+            writes.delete(name, request.user.get_username())
         except ApiError as refused:
             error = refused
         else:
@@ -143,26 +152,29 @@ def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResp
 
 
 def _conflict(request: HttpRequest, form: QueueForm, name: str) -> HttpResponse:
-    """Somebody saved in between: say what they changed, and whether it meets what this user changed."""
+    """Somebody saved in between: side by side what was, what they made of it and what this user wants; and who it was.
+
+    Fields that they alone changed take their value; those that this user changed keep the user's, on top of theirs.
+    """
     try:
         current = runtime.current().get(QUEUE, name)
     except NotFound as error:
         raise Http404(name) from error
     now = flatten(current.get("spec") or {})
-    theirs = [
-        (each, now.get(key, ""))
+    rows = [
+        (each, each.was, now.get(key, ""), each.value if each.changed else now.get(key, ""))
         for key, each in form.inputs.items()
-        if "new" not in key and key != "name" and now.get(key, "") != each.was
+        if NEW not in key and key != "name" and (each.changed or now.get(key, "") != each.was)
     ]
     conflict = {
         "yours": form.version,
         "now": current["metadata"]["resourceVersion"],
-        "theirs": theirs,
-        "touch": any(each.changed and each.value != value for each, value in theirs),
+        "rows": rows,
+        "theirs": any(theirs != was for _each, was, theirs, _yours in rows),
+        "touch": any(theirs not in (was, yours) and each.changed for each, was, theirs, yours in rows),
+        "changes": changes.since(current["metadata"]["uid"], form.version),
     }
-    for each, value in theirs:
-        if not each.changed:
-            each.value = value
-        each.was = value
+    for each, _was, theirs, yours in rows:
+        each.value, each.was = yours, theirs
     form.version = str(current["metadata"]["resourceVersion"])
     return _form_page(request, form, status=409, conflict=conflict)

@@ -52,6 +52,11 @@ class Input:
         return "q-" + re.sub(r"[^a-zA-Z0-9-]", "-", self.key)
 
     @property
+    def resource(self) -> str:
+        """The resource that it is an amount of; empty for what has none."""
+        return self.key.partition(".")[2]
+
+    @property
     def label(self) -> Any:
         return LABELS[self.key.partition(".")[0]]
 
@@ -99,6 +104,15 @@ class QueueForm:
     def changed(self) -> dict[str, str]:
         """The texts that differ from what was shown."""
         return {key: each.value for key, each in self.inputs.items() if key != "resource.new" and each.changed}
+
+    def told(self) -> list[tuple[Input, str]]:
+        """The inputs that were changed, each with its resource, which is empty for what has none."""
+        found = []
+        for key, each in self.inputs.items():
+            part, _dot, resource = key.partition(".")
+            if each.changed and part not in ("name", "resource"):
+                found.append((each, self.inputs["resource.new"].value if resource == NEW else resource))
+        return found
 
     def patch(self) -> dict[str, Any]:
         """The changes as a merge patch of the spec."""

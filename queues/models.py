@@ -96,6 +96,7 @@ class Verb(models.TextChoices):
     CREATED = "created", gettext_lazy("created")
     CHANGED = "changed", gettext_lazy("changed")
     DELETED = "deleted", gettext_lazy("deleted")
+    ASKED = "asked", gettext_lazy("asked")
 
 
 class QueueChange(models.Model):

@@ -12,6 +12,7 @@ from cluster import objects
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from cluster.projection import Batch, Projection, apply, common, differs, notify, writing
+from queues.changes import record
 from queues.choices import QueueState
 from queues.models import Queue
 from queues.queries import capacity
@@ -50,11 +51,15 @@ def _told(spec: Obj, status: Obj) -> dict[str, Any]:
     return {"share": share, "share_allocated": allocated, "share_deserved": deserved, "share_request": {}, "share_inqueue": {}}
 
 
-def project(batch: Batch) -> None:
-    """Queues, forward only; counts of PodGroups stay as they are, and so do the shares that our scheduler computes."""
+def project(batch: Batch, user: str = "") -> None:
+    """Queues, forward only; counts of PodGroups stay as they are, and so do the shares that our scheduler computes.
+
+    `user` is who made the changes, where that is known.
+    """
     kept, shown = (SHARES, SHOWS) if settings.BASALT_SCHEDULER else ((), SHOWS + SHARES)
     with writing(Queue):
         changes = apply(Queue, queue, batch, keep=kept + GROUPS)
+        record(changes, user)
         notify("queues", (change.after.name for change in changes if differs(change, shown)))
         if changes and not settings.BASALT_SCHEDULER:
             _sample()

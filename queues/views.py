@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from cluster import exports, runtime
 from cluster.access import policy
-from queues import asked, by_model, exported, history, queries
+from queues import asked, by_model, changes, exported, history, queries
 from queues.colours import categories
 from queues.models import Queue
 from queues.moments import moment
@@ -113,6 +113,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
         "chart": shares.as_json() | {"words": words, "queues": branch.names, "parents": parents},
         "words": words,
         "events": queries.events(queue),
+        "history_of": changes.of(queue),
         "may_change": policy().may(request.user, "queues.change", queue),
         "closed_by_parent": queue.annotations.get("volcano.sh/closed-by-parent") == "true",
         **_picked(request, at, drawn, branch.names),

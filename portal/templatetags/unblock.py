@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 from django.template import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from cluster.errors import ApiError
+from cluster.port import Obj
 from jobs.models import Job
+from portal.unblock import queue_preview
 from portal.unblock.views import panel
 
 register = template.Library()
@@ -22,3 +27,12 @@ def unblock_of_job(context: Context, job: Job) -> SafeString:
         if request is not None
         else SafeString("")
     )
+
+
+@register.inclusion_tag("portal/queue_impact_part.html", takes_context=True)
+def queue_impact_of(context: Context, queue: Obj) -> dict[str, Any]:
+    """What a queue would do as it would be written, tried on the copy; an error in words where that cannot be asked."""
+    try:
+        return queue_preview.told(context["request"].user, queue_preview.preview(queue))
+    except ApiError as error:
+        return {"error": error.message}

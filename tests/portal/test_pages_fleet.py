@@ -206,7 +206,9 @@ def test_a_queue_is_created_changed_and_shown_at_once(staff, fleet):
     form = inputs(staff.get("/queues/audio/edit/").content.decode())
     staff.post(
         "/queues/audio/edit/",
-        form | {"weight": "5", "capability.nvidia.com/gpu": "", "capability.new": "4", "resource.new": "example.com/fpga"},
+        form
+        | {"weight": "5", "capability.nvidia.com/gpu": "", "capability.new": "4", "resource.new": "example.com/fpga"}
+        | {"step": "save"},
     )
     spec = fleet.get(QUEUE, "audio")["spec"]
     assert spec["weight"] == 5
@@ -245,7 +247,7 @@ def test_a_conflict_says_what_the_other_changed_and_keeps_my_change(staff, fleet
     assert answer.status_code == 409
     assert "does not touch theirs" in page
     assert fleet.get(QUEUE, "prod")["spec"]["weight"] == 3
-    staff.post("/queues/prod/edit/", inputs(page))
+    staff.post("/queues/prod/edit/", inputs(page) | {"step": "save"})
     assert fleet.get(QUEUE, "prod")["spec"]["weight"] == 9
     assert fleet.get(QUEUE, "prod")["spec"]["priority"] == 7
 

@@ -1,0 +1,388 @@
+"""Pages of queues: the tree, GPUs by model, files, a past minute, editing with a look first, history, closing and emptying."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
+
+from cluster import runtime
+from cluster.kinds import JOB, POD_GROUP, QUEUE
+from cluster.projection import Batch
+from jobs.models import Job, Pod
+from jobs.projection import project_jobs, project_pod_groups
+from portal.models import Eviction, Placement
+from queues import changes
+from queues.models import Queue, QueueChange, QueueSample, SampleTime
+from queues.projection import project
+from queues.sampling import Sampler
+from tests import factories, fleet_rows
+from tests.factories import GPU
+from tests.jobs.world import job as job_manifest
+from tests.portal import objects as make
+
+pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
+OWN = "tests.portal.test_evictions.Own"
+
+
+@pytest.fixture
+def fleet():
+    cluster = fleet_rows.demo_cluster()
+    runtime.use(cluster)
+    fleet_rows.occupy()
+    fleet_rows.shares(steps=0)
+    yield cluster
+    runtime.use(None)
+
+
+def signed_in(user):
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def staff(make_user):
+    return signed_in(make_user("root-of-all", staff=True))
+
+
+@pytest.fixture
+def member(make_user):
+    return signed_in(make_user("mia"))
+
+
+def inputs(page):
+    """The form's fields as a browser would send them."""
+    form = page[page.index("<form", page.index("ba-main")) :]
+    found = {}
+    for tag in re.findall(r"<input[^>]*>", form):
+        name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
+        if name and 'type="submit"' not in tag:
+            found[name[1]] = html.unescape(value[1]) if value else ""
+    if "reclaimable" not in found:
+        found["reclaimable"] = "yes"
+    return found
+
+
+def text(answer):
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
+
+
+def streamed(answer):
+    async def whole():
+        return b"".join([part async for part in answer])
+
+    return async_to_sync(whole)().decode("utf-8-sig")
+
+
+# -- the tree --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_tree_as_a_file_has_every_amount_of_every_resource(member, fleet):
+    rows = list(csv.DictReader(io.StringIO(streamed(member.get("/queues/?format=csv")))))
+    assert {row["queue"] for row in rows} == set(Queue.objects.values_list("name", flat=True))
+    queue, row = Queue.objects.get(name="nlp"), next(row for row in rows if row["queue"] == "nlp")
+    assert float(row[f"{GPU} allocated"]) == queue.share_allocated[GPU] / 1000
+    assert float(row[f"{GPU} deserved"]) == 24
+    waits = queue.share_request[GPU] - queue.share_allocated[GPU] - queue.share_inqueue[GPU]
+    assert float(row[f"{GPU} pending"]) == max(0, waits) / 1000
+    assert json.loads(streamed(member.get("/queues/?format=json&q=nlp")))[-1]["queue"] == "nlp"
+
+
+def test_a_filter_keeps_what_a_match_hangs_below_and_its_sums(member, fleet):
+    whole = {branch.queue.name: branch for branch in member.get("/queues/").context["branches"]}
+    found = member.get("/queues/?q=NLP").context["branches"]
+    assert [branch.queue.name for branch in found] == ["root", "research", "nlp"]
+    assert found[1].bars == whole["research"].bars
+    assert "No queue is called like" in text(member.get("/queues/?q=zzz"))
+
+
+def test_gpus_by_model_add_up_to_what_pods_hold(member, fleet):
+    context = member.get("/queues/?resource=models").context
+    held = {branch.queue.name: sum(cell.held for cell in cells) for branch, cells in context["by_model"]}
+    expected = sum(pod.requests[GPU] for pod in Pod.objects.filter(queue="nlp"))
+    assert held["nlp"] == expected
+    assert held["research"] == held["nlp"] + held["speech"] + held["vision"]
+    assert held["root"] == sum(pod.requests[GPU] for pod in Pod.objects.all())
+
+
+def test_amounts_of_one_bar_have_one_unit(member, fleet):
+    Queue.objects.filter(name="nlp").update(share_allocated={"memory": 512 << 30}, share_deserved={"memory": 2 << 40})
+    branch = next(each for each in member.get("/queues/?resource=memory").context["branches"] if each.queue.name == "nlp")
+    assert branch.bars[0].pair == ("0.5", "2", "TiB")
+
+
+@pytest.mark.parametrize("name", ["fairness", "new"])
+def test_a_queue_that_is_called_like_a_page_has_pages_of_its_own(staff, fleet, name):
+    staff.post("/queues/new/", {"name": name, "parent": "root", "weight": "1", "reclaimable": "yes"})
+    assert staff.get(f"/queues/~{name}/").context["queue"].name == name
+    assert f'href="/queues/~{name}/"' in staff.get("/queues/").content.decode()
+    assert staff.get(f"/queues/~{name}/edit/").status_code == 200
+    assert "queue" not in (staff.get("/queues/fairness/").context or {})
+
+
+# -- a past minute ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def past(fleet):
+    """Two minutes: in the second `nlp` went from 16 GPUs to 8, since a pod of it gave way to a job that 4 were given to."""
+    minute = (factories.now() - timedelta(minutes=30)).replace(second=0, microsecond=0)
+    sampler = Sampler()
+    for seconds, nlp, prod in ((5, 16_000, 0), (35, 16_000, 0), (65, 8000, 0), (95, 8000, 4000)):
+        shares = {
+            name: {"share": 0.0, "share_allocated": {GPU: units}, "share_deserved": {GPU: 24_000}, "share_request": {GPU: 24_000},
+                   "share_inqueue": {}}
+            for name, units in (("nlp", nlp), ("prod", prod))
+        }  # fmt: skip
+        at = minute + timedelta(seconds=seconds)
+        sampler.offer(shares, at, capacity={GPU: 64_000}, inner=frozenset({"research", "root"}), cycle=seconds)
+    for name in ("mine", "theirs"):
+        project_jobs(Batch([make.job(name)]))
+    at = minute + timedelta(seconds=94)
+    Placement.objects.create(at=at, cycle=95, queue="prod", job="default/theirs", job_uid="uid-theirs", pods=4, taken={GPU: 4000})
+    Placement.objects.create(at=at, cycle=95, queue="nlp", job="default/mine", job_uid="uid-mine", pods=1, taken={"cpu": 1000})
+    Eviction.objects.create(
+        at=at, cycle=95, action="preempt", rule="priority", reason="", node="n1", victim="default/mine-w-0", victim_uid="u",
+        victim_job="default/g", victim_job_uid="uid-mine", victim_queue="nlp", preemptor="default/h",
+        preemptor_uid="uid-theirs", preemptor_pod="default/h-0", preemptor_queue="prod", freed={GPU: 8000},
+    )  # fmt: skip
+    return minute + timedelta(minutes=1)
+
+
+def test_a_minute_shows_what_queues_held_and_what_they_held_before(member, past):
+    context = member.get(f"/queues/?at={past.isoformat().replace('+', '%2B')}").context
+    figures = {row.queue: row for row in context["figures"]}
+    assert (figures["nlp"].was, figures["nlp"].allocated, figures["nlp"].deserved) == (16_000, 8000, 24_000)
+    assert (figures["prod"].was, figures["prod"].allocated) == (0, 4000)
+    assert context["moment"].taken.cycle == 95
+
+
+def test_its_ledger_names_who_was_placed_and_who_gave_way(member, past):
+    page = text(member.get(f"/queues/?at={past.isoformat().replace('+', '%2B')}"))
+    assert "Preempted mine" in page
+    assert "4 pods · 4 GPUs" in page
+    of_queue = text(member.get(f"/queues/prod/?at={past.isoformat().replace('+', '%2B')}"))
+    assert "4 pods · 4 GPUs" in of_queue
+    assert "1 pod · 1 CPU" not in of_queue
+
+
+def test_rest_says_the_same(member, past):
+    found = member.get("/api/v1/queue-shares", {"at": past.isoformat()}).json()
+    nlp = next(row for row in found["queues"] if row["queue"] == "nlp")
+    assert (nlp["allocated"], nlp["allocated_before"]) == ({GPU: 8000}, {GPU: 16_000})
+    assert [(row["job"], row["pods"]) for row in found["placed"]] == [("theirs", 4), ("mine", 1)]
+    assert found["evicted"][0]["victim"]["job"] == "mine"
+    assert found["capacity"] == {GPU: 64_000}
+    assert member.get("/api/v1/queue-shares", {"at": "yesterday"}).status_code == 400
+    assert member.get("/api/v1/queue-history", {"resource": GPU}).json()["series"]["nlp"][-1] == 8
+    assert member.get("/api/v1/queue-history", {"window": "1y"}).status_code == 400
+
+
+def test_who_may_not_see_a_job_reads_no_name_of_it(member, past, settings):
+    settings.BASALT_POLICY = OWN
+    for path in ("/queues/", "/queues/nlp/", "/api/v1/queue-shares"):
+        page = member.get(path, {"at": past.isoformat()}).content.decode()
+        assert "theirs" not in page, path
+        assert "uid-theirs" not in page, path
+    assert "another job" in text(member.get("/queues/", {"at": past.isoformat()}))
+
+
+def test_of_a_minute_without_samples_nothing_is_claimed(member, past):
+    page = member.get("/queues/", {"at": (past + timedelta(minutes=7)).isoformat()})
+    assert "nobody wrote it down" in text(page)
+    assert page.context["moment"].earlier == past
+    assert member.get("/queues/?at=soon").status_code == 200
+    assert member.get("/api/v1/queue-shares", {"at": (past - timedelta(days=9)).isoformat()}).json()["taken_at"] is None
+
+
+# -- fairness --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_is_the_same_as_page_file_and_rest(member, past):
+    page = member.get("/queues/fairness/?resource=" + GPU)
+    rest = member.get("/api/v1/fairness", {"resource": GPU}).json()
+    file = streamed(member.get(f"/queues/fairness/?format=csv&resource={GPU}"))
+    rows = {row["queue"]: row for row in csv.DictReader(io.StringIO(file))}
+    nlp = next(row for row in rest["queues"] if row["queue"] == "nlp")
+    hours = (16 * 60 + 8 * 30) / 3600
+    assert nlp["received"] == pytest.approx(hours, rel=1e-4)
+    assert float(rows["nlp"]["received"]) == nlp["received"]
+    assert rest["known_seconds"] == 90
+    assert rest["capacity"] == pytest.approx(64 * 90 / 3600, rel=1e-4)
+    met = {row["queue"]: row["met_share"] for row in rest["queues"]}
+    assert met == {"nlp": pytest.approx(hours / (24 * 90 / 3600)), "prod": 0.0}
+    assert rest["jain"] == pytest.approx(0.5)
+    assert "prod received 0 % of what was due to it" in text(page)
+    assert json.loads(member.get(f"/queues/fairness/?format=json&resource={GPU}").content)["total"] == rest["total"]
+
+
+def test_a_report_of_nothing_says_so_and_a_wrong_address_what_would_be_right(member, fleet):
+    assert "Nothing is known of this window" in text(member.get("/queues/fairness/"))
+    page = text(member.get("/queues/fairness/?window=1y"))
+    assert "is one of 1h, 6h, 24h, 7d" in page
+    assert member.get("/queues/fairness/?window=1y&format=csv").status_code == 400
+    assert member.get("/api/v1/fairness?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z").status_code == 400
+    assert member.get("/api/v1/fairness?resource=nope").status_code == 400
+
+
+# -- changes ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_shown_with_what_it_would_do_before_it_is_written(staff, fleet):
+    form = inputs(staff.get("/queues/prod/edit/").content.decode())
+    page = staff.post("/queues/prod/edit/", form | {"weight": "9", "capability.cpu": "64"})
+    assert page.status_code == 200
+    assert [(each.key, each.was, each.value) for each, _ in page.context["told"]] == [
+        ("weight", "3", "9"),
+        ("capability.cpu", form["was-capability.cpu"], "64"),
+    ]
+    assert "What it would do" in text(page)
+    assert fleet.get(QUEUE, "prod")["spec"]["weight"] == 3
+    kept = inputs(page.content.decode())
+    assert 'value="9"' in staff.post("/queues/prod/edit/", kept | {"step": "back"}).content.decode()
+    staff.post("/queues/prod/edit/", kept | {"step": "save"})
+    spec = fleet.get(QUEUE, "prod")["spec"]
+    assert (spec["weight"], spec["capability"]["cpu"]) == (9, "64")
+
+
+def test_a_conflict_says_who_changed_what_side_by_side_and_lets_one_go_on(staff, fleet, make_user):
+    form = inputs(staff.get("/queues/prod/edit/").content.decode())
+    other = signed_in(make_user("olga", staff=True))
+    theirs = inputs(other.get("/queues/prod/edit/").content.decode())
+    other.post("/queues/prod/edit/", theirs | {"weight": "5", "priority": "7", "step": "save"})
+    page = staff.post("/queues/prod/edit/", form | {"weight": "9", "step": "save"})
+    assert page.status_code == 409
+    rows = {each.key: (was, now, yours) for each, was, now, yours in page.context["conflict"]["rows"]}
+    assert rows == {"weight": ("3", "5", "9"), "priority": (form["was-priority"], "7", "7")}
+    assert page.context["conflict"]["touch"] is True
+    assert page.context["conflict"]["changes"][0].user == "olga"
+    staff.post("/queues/prod/edit/", inputs(page.content.decode()) | {"step": "save"})
+    spec = fleet.get(QUEUE, "prod")["spec"]
+    assert (spec["weight"], spec["priority"]) == (9, 7)
+
+
+def test_every_change_is_kept_once_with_its_author(staff, fleet):
+    staff.post("/queues/new/", {"name": "audio", "parent": "root", "weight": "2", "reclaimable": "yes"})
+    form = inputs(staff.get("/queues/audio/edit/").content.decode())
+    staff.post("/queues/audio/edit/", form | {"capability.cpu": "8", "step": "save"})
+    fleet.patch(QUEUE, "audio", "", {"spec": {"weight": 4}})  # as kubectl would
+    project(Batch([fleet.get(QUEUE, "audio")]))
+    project(Batch([fleet.get(QUEUE, "audio")]))
+    staff.post("/queues/audio/actions/close/")
+    rows = [(row.verb, row.user, row.diff) for row in QueueChange.objects.filter(name="audio").order_by("pk")]
+    assert [row[:2] for row in rows] == [
+        ("created", "root-of-all"),
+        ("changed", "root-of-all"),
+        ("changed", ""),
+        ("asked", "root-of-all"),
+    ]
+    assert rows[1][2] == {"capability.cpu": [None, 8000]}
+    assert rows[2][2] == {"weight": [2, 4]}
+    page = text(staff.get("/queues/audio/"))
+    assert "Capability CPU none → 8" in page
+    assert "asked to close it" in page
+
+
+def test_who_saw_it_first_does_not_hide_who_did_it(staff, fleet):
+    fleet.patch(QUEUE, "prod", "", {"spec": {"weight": 8}})
+    obj = fleet.get(QUEUE, "prod")
+    project(Batch([obj]))  # the mirror is faster than the page
+    changes.name_author(obj, "ada")
+    assert QueueChange.objects.get(verb="changed", name="prod").user == "ada"
+
+
+def test_a_sum_that_does_not_fit_stands_at_its_field_with_what_would(staff, fleet):
+    spec = {"deserved": {"cpu": "100"}}
+    fleet.patch(QUEUE, "research", "", {"spec": spec})
+    fleet.patch(QUEUE, "vision", "", {"spec": {"deserved": {"cpu": "70"}}})
+    form = inputs(staff.get("/queues/nlp/edit/").content.decode())
+    page = staff.post("/queues/nlp/edit/", form | {"deserved.cpu": "40"})
+    assert page.status_code == 422
+    assert "at most 30 fits here, unless research gets 110" in text(page)
+
+
+# -- closing ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def team(fleet):
+    """A queue with a waiting, a running and an ended job; `side` is open beside it."""
+    for name in ("team", "side"):
+        fleet.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, "parent": "root"}})
+    for name, phase in (("waits", "Pending"), ("runs", "Running"), ("done", "Completed")):
+        obj = job_manifest(name, queue="team")
+        obj["metadata"]["annotations"] = {"basalt.dev/owner": "mia"}
+        fleet.create(JOB, obj)
+        fleet.patch_status(JOB, name, "default", {"state": {"phase": phase}})
+    _show(fleet)
+    return fleet
+
+
+def _show(cluster):
+    project(Batch(cluster.list(QUEUE).items))
+    project_jobs(Batch(cluster.list(JOB).items))
+    project_pod_groups(Batch(cluster.list(POD_GROUP).items))
+
+
+def test_the_page_says_what_is_inside_and_what_is_left_to_do(staff, team):
+    found = staff.get("/queues/team/close/").context["found"]
+    assert (found.waiting, found.going, found.own.ended, found.own.unended) == (1, 1, 1, 2)
+    assert not found.can_go
+    assert "side" in found.targets
+    assert {"team", "root", "research"}.isdisjoint(found.targets)
+    below = staff.get("/queues/research/close/").context["found"].below
+    assert [each.branch.queue.name for each in below] == ["nlp", "speech", "vision"]
+
+
+def test_deleting_is_refused_on_the_page_and_in_rest_while_a_job_waits(staff, team):
+    page = staff.post("/queues/team/delete/")
+    assert page.status_code == 403
+    assert "2 jobs that have not ended (default/runs, default/waits)" in text(page)
+    assert staff.delete("/api/v1/queues/team").status_code == 403
+    assert team.get(QUEUE, "team")
+
+
+def test_waiting_jobs_move_as_copies_with_their_owner_and_the_rest_stays(staff, team):
+    page = staff.post("/queues/team/move/", {"queue": "side"})
+    moved = page.context["moved"]
+    assert [(row.job.name, row.new.name, row.new.queue, row.new.owner) for row in moved] == [("waits", "waits-2", "side", "mia")]
+    assert {job["metadata"]["name"] for job in team.list(JOB).items} == {"waits-2", "runs", "done"}
+    assert Job.objects.get(name="waits-2").cloned_from == moved[0].job.uid
+    assert staff.post("/queues/team/move/", {"queue": "research"}).status_code == 302
+
+
+def test_a_job_that_began_to_run_meanwhile_is_left_alone(staff, team):
+    team.patch_status(JOB, "waits", "default", {"state": {"phase": "Running"}})
+    moved = staff.post("/queues/team/move/", {"queue": "side"}).context["moved"]
+    assert "does not wait any more" in moved[0].why
+    assert {job["metadata"]["name"] for job in team.list(JOB).items} == {"waits", "runs", "done"}
+
+
+def test_a_job_of_a_flow_is_not_moved(staff, team):
+    Job.objects.filter(name="waits").update(made_by="uid-of-flow")
+    assert "flow or a cron job" in staff.post("/queues/team/move/", {"queue": "side"}).context["moved"][0].why
+
+
+def test_an_empty_queue_is_deleted_and_its_history_stays(staff, team):
+    for name in ("waits", "runs"):
+        team.patch_status(JOB, name, "default", {"state": {"phase": "Terminated"}})
+    _show(team)
+    assert staff.get("/queues/team/close/").context["found"].can_go
+    staff.post("/queues/team/delete/")
+    assert "team" not in [queue["metadata"]["name"] for queue in team.list(QUEUE).items]
+    assert QueueChange.objects.get(name="team", verb="deleted").user == "root-of-all"
+
+
+def test_members_close_and_move_nothing(member, team):
+    assert member.get("/queues/team/close/").status_code == 403
+    assert member.post("/queues/team/move/", {"queue": "side"}).status_code == 403
+    assert not QueueSample.objects.exists()
+    assert not SampleTime.objects.exists()
