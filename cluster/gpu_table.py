@@ -15,7 +15,7 @@ from cluster.exports import Rows
 from cluster.models import Node
 from cluster.queries import Strip
 
-CHUNK = 500
+CHUNK = 200
 """Nodes whose GPUs are held at once while a file is written."""
 FIELDS = (
     "node", "spine", "rack", "model", "gpu", "state", "share_percent", "memory_mib", "part_memory_mib", "part_cores_percent",

@@ -99,15 +99,29 @@ def cells_of(node: Node, holders: Iterable[Holder], present: datetime) -> tuple[
     if not usage.fresh(present):
         usage = gpu_usage.NOTHING
     cells, ill, facts = [], set(node.gpu_unhealthy), (node.heard, node.ready, node.cordoned)
+    alike: dict[tuple[int, int], tuple[tuple[Part, ...], bool]] = {}
     for index in range(node.gpu_count):
         memory = node.gpu_cards[index][1] if index < len(node.gpu_cards) else node.gpu_memory_mib
-        parts, over = parts_of(held[index], memory) if index in held else ((), False)
+        parts, over = _parts(held[index], memory, alike) if index in held else ((), False)
         load = usage.load_of(index)
         state = state_of(*facts, index in ill, parts, bool(reserved), load)
         if state == "reserved":
             parts = (Part(reserved.pop(0), 0),)
         cells.append(Cell(index, state, parts, memory, load, usage.memory_of(index), over))
     return tuple(cells)
+
+
+def _parts(
+    held: list[tuple[Holder, Share | None]], memory: int, alike: dict[tuple[int, int], tuple[tuple[Part, ...], bool]]
+) -> tuple[tuple[Part, ...], bool]:
+    """The parts of a card; those of GPUs that one pod holds whole are made once."""
+    holder, share = held[0]
+    if len(held) > 1 or share is not None:
+        return parts_of(held, memory)
+    key = (id(holder), memory)
+    if key not in alike:
+        alike[key] = parts_of(held, memory)
+    return alike[key]
 
 
 Held = dict[int, list[tuple[Holder, Share | None]]]

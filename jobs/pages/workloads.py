@@ -20,7 +20,7 @@ from jobs.models import Job, Pod
 OCCUPYING = (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.TERMINATING, PodPhase.UNKNOWN)
 
 _HELD = (
-    "node", "nominated", "gpus", "cards", "job_uid", "queue", "phase", "task", "index", "started_at", "scheduled_at", "requests",
+    "node", "nominated", "gpus", "cards", "job_uid", "queue", "phase", "task", "index", "started_at", "scheduled_at",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ class PodRows:
         awaited = Pod.objects.filter(deleted_at=None, node="", phase=PodPhase.PENDING).exclude(nominated="")
         if nodes is not None:
             awaited = awaited.filter(nominated__in=nodes)
-        pods = [*placed.values_list(*_HELD), *awaited.values_list(*_HELD)]
+        pods = [*placed.values_list(*_HELD), *awaited.values_list(*_HELD, "requests")]
         known = _jobs(user, placed) | (_jobs(user, awaited) if any(not pod[0] for pod in pods) else {})
         return [_holder(pod, known) for pod in pods]
 
@@ -59,15 +59,15 @@ class PodRows:
 
 
 def _holder(pod: tuple[Any, ...], known: dict[str, tuple[str, str, str]]) -> Holder:
-    """One pod of `_HELD`. Of a job that the reader may not see it says only what is held."""
-    node, nominated, gpus, cards, uid, queue, phase, task, index, started, scheduled, requests = pod
+    """One pod of `_HELD`, with its requests when it waits. Of a job that the reader may not see it says only what is held."""
+    node, nominated, gpus, cards, uid, queue, phase, task, index, started, scheduled, *requests = pod
     parts = tuple(_share(*card) for card in cards)
     mine = {
         "node": node or nominated,
         "gpus": () if parts else tuple(gpus),
         "shares": parts,
         "releasing": phase == PodPhase.TERMINATING,
-        "reserved": 0 if node else ceil(gpu_count(requests)),
+        "reserved": 0 if node else ceil(gpu_count(*requests)),
     }
     if uid and uid not in known:
         return Holder(job_uid="", job="", queue="", owner="", **mine)
