@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django import template
 from django.template import Context
 from django.utils.translation import gettext as _
 
 from cluster import display
+from cluster.cards import Cell
 
 register = template.Library()
 
@@ -33,9 +34,21 @@ def cause_word(cause: str) -> str:
 
 
 @register.filter
-def gpu_list(gpus: tuple[int, ...]) -> str:
-    """GPU indices one by one: `2, 3, 6`."""
-    return ", ".join(map(str, gpus))
+def gpu_list(gpus: Sequence[int]) -> str:
+    """GPU indices, three and more in a row as one run: `2, 3, 6`, `0–7`."""
+    found: list[list[int]] = []
+    for gpu in gpus:
+        if found and found[-1][-1] == gpu - 1:
+            found[-1].append(gpu)
+        else:
+            found.append([gpu])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in found)
+
+
+@register.filter
+def indices(cells: Sequence[Cell]) -> list[int]:
+    """The GPUs of some cells."""
+    return [cell.index for cell in cells]
 
 
 @register.filter

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from cluster.capacity import Fits
+from cluster.display import number, short_model
 from jobs.topology.facts import Facts
 from jobs.topology.stock import Machine
 from scheduler.topology.hypernodes import TOP, Domain
@@ -47,6 +51,24 @@ class Row:
     def sizes(self) -> list[tuple[int, int]]:
         """(GPUs a pod, pods that fit at once)."""
         return list(zip(SIZES, self.room.pods, strict=True))
+
+    @property
+    def free_words(self) -> str:
+        """What is free, in a word or two."""
+        if not self.room.gpus:
+            return _("no GPUs")
+        return _("%(n)s free") % {"n": number(self.room.free)} if self.room.free else _("full")
+
+    @property
+    def fit_words(self) -> list[str]:
+        """Its models and what fits, each in a few words."""
+        found = [short_model(model) for model in self.models]
+        if self.room.largest:
+            found.append(_("gang %(n)s") % {"n": number(self.room.largest)})
+        if self.room.whole:
+            nodes = ngettext("%(shown)s node", "%(shown)s nodes", self.room.whole)
+            found.append(nodes % {"shown": number(self.room.whole)})
+        return found
 
     @property
     def drawing(self) -> Drawing:
@@ -131,7 +153,7 @@ def tiers_by_model(facts: Facts) -> list[tuple[Fits, list[Fits]]]:
 
 # -- small drawings ----------------------------------------------------------------------------------------------------
 
-LAYERS = ("free", "allocated", "unhealthy", "cordoned", "unknown")
+LAYERS = ("allocated", "free", "unhealthy", "cordoned", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +178,25 @@ def state_of(machine: Machine, gpu: int) -> str:
 
 
 def draw(machines: Sequence[Machine]) -> Drawing:
-    """A line a node, a cell a GPU; neighbours of one state are one piece of the path, with the gaps between cells."""
+    """A line a node, a cell a GPU. GPUs in use beside each other are one piece, which the last layer cuts into cells."""
     paths: dict[str, list[str]] = {}
     step, down, widest = CELL + GAP, HIGH + GAP, max([machine.gpus for machine in machines], default=0)
     for line, machine in enumerate(machines):
-        for gpu in range(machine.gpus):
-            paths.setdefault(state_of(machine, gpu), []).append(f"M{gpu * step} {line * down}h{CELL}v{HIGH}h-{CELL}z")
+        states = [state_of(machine, gpu) for gpu in range(machine.gpus)]
+        for first, length in _runs(states):
+            wide = length * step - GAP
+            paths.setdefault(states[first], []).append(f"M{first * step} {line * down}h{wide}v{HIGH}h-{wide}z")
+    height = max(len(machines), 1) * down
     layers = [(state, "".join(paths[state])) for state in LAYERS if state in paths]
-    return Drawing(max(widest, WIDE) * step, max(len(machines), 1) * down, layers)
+    if "allocated" in paths:
+        layers.insert(1, ("gap", "".join(f"M{gpu * step - GAP / 2:g} 0v{height}" for gpu in range(1, widest))))
+    return Drawing(max(widest, WIDE) * step, height, layers)
+
+
+def _runs(states: Sequence[str]) -> Iterable[tuple[int, int]]:
+    """First and number of neighbours in use; every other GPU by itself."""
+    first = 0
+    for place in range(1, len(states) + 1):
+        if place == len(states) or states[place] != "allocated" or states[first] != "allocated":
+            yield first, place - first
+            first = place

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, Sum
 
-from cluster.access import policy
+from cluster.access import ALL, policy
 from cluster.capacity import NODE_TIER, Fits, Summary, Unusable
 from cluster.objects import is_gpu
 from cluster.quantities import gpu_count
@@ -17,6 +17,7 @@ from jobs.choices import GroupPhase, JobPhase
 from jobs.models import Job, Task
 from jobs.topology import stock as stocks
 from jobs.topology.network import Network, network
+from scheduler.model.resources import Ints
 from scheduler.topology import largest
 from scheduler.topology.fragments import Fragments, Shape, fragments
 from scheduler.topology.hypernodes import TOP, Domain
@@ -36,12 +37,15 @@ class Asked:
 
 def shapes(user: Any) -> tuple[list[Asked], list[Asked]]:
     """Shapes with whole GPUs of the jobs that wait, and of those that run, most pods first; one query."""
-    jobs = policy().visible(user, Job.objects.filter(deleted_at=None, gpus__gt=0))
-    wait = Q(phase=JobPhase.PENDING) & ~Q(group_phase=GroupPhase.RUNNING)
-    tasks = Task.objects.filter(job__in=jobs.filter(wait | Q(phase=JobPhase.RUNNING)), replicas__gt=0).order_by()
+    wait = Q(job__phase=JobPhase.PENDING) & ~Q(job__group_phase=GroupPhase.RUNNING)
+    tasks = Task.objects.filter(wait | Q(job__phase=JobPhase.RUNNING), job__deleted_at=None, job__gpus__gt=0, replicas__gt=0)
+    if policy().rights(user) != ALL:
+        tasks = tasks.filter(job__in=policy().visible(user, Job.objects.all()))
     waiting: list[Asked] = []
     usual: list[Asked] = []
-    for phase, model, requests, pods in tasks.values_list("job__phase", "job__gpu_model", "requests").annotate(Sum("replicas")):
+    for phase, model, requests, pods in (
+        tasks.order_by().values_list("job__phase", "job__gpu_model", "requests").annotate(Sum("replicas"))
+    ):
         gpus = gpu_count(requests)
         if gpus >= 1 and gpus == int(gpus):
             needs = {name: units for name, units in requests.items() if units > 0 and not is_gpu(name) and name != "pods"}
@@ -78,6 +82,11 @@ class Facts:
         return largest.domains(self.stock, self.network.tree)
 
     @cached_property
+    def by_node(self) -> Ints:
+        """Of each node GPUs of single pods that fit, and whether it is free as a whole."""
+        return largest.nodes(self.stock)[:, [0, -1]]
+
+    @cached_property
     def unusable_by_node(self) -> dict[str, int]:
         """Free GPUs of no use on each node that has any."""
         found: dict[str, int] = {}
@@ -103,7 +112,7 @@ class Facts:
         return (self._node_tier(model), *found)
 
     def _node_tier(self, model: str) -> Fits:
-        each = largest.nodes(self.stock)[:, [0, -1]]
+        each = self.by_node
         if model != ANY:
             each = each * self.stock.of_model.get(model, self.stock.gpus < 0)[:, None]
         if not len(each) or not each.any():

@@ -195,36 +195,43 @@ def _rack(
 def _draw_cells(
     rack: Rack, nodes: Sequence[Machine], by_node: Mapping[str, list[Held]], numbers: Mapping[str, int], *, is_named: bool
 ) -> None:
+    """A line a node: its name, a cell for the gang's pods without GPUs where there are any, a cell a GPU, how many pods."""
     cell, high = (CELL, HIGH) if is_named else (SMALL, LOW)
-    left, step, down = (NAME if is_named else 0), cell + GAP // (1 if is_named else 2), high + (3 if is_named else 1)
+    step, down = cell + (GAP if is_named else 1), high + (GAP + 1 if is_named else 1)
+    begin = NAME if is_named else 0
+    left = begin + (step + GAP if any(not held.gpus for node in nodes for held in by_node.get(node.name, ())) else 0)
     paths: defaultdict[str, list[str]] = defaultdict(list)
     for line, node in enumerate(nodes):
         y, mine = line * down, by_node.get(node.name, [])
-        classes = _cells(node, mine, numbers)
-        for place, name in enumerate(classes):
-            paths[name].append(f"M{left + place * step} {y}h{cell}v{high}h-{cell}z")
+        bare = next((held for held in mine if not held.gpus), None)
+        if bare is not None:
+            paths[f"t{numbers[bare.task]}"].append(_square(begin, y, cell, high))
+        for place, name in enumerate(_cells(node, mine, numbers)):
+            paths[name].append(_square(left + place * step, y, cell, high))
+        foot = y + high - 3
         if is_named:
-            labels = {gpu: index for each in mine for gpu, index in each.labels.items()} if node.gpus else {}
-            rack.labels += [
-                (left + gpu * step + cell // 2, y + high - 3, index) for gpu, index in labels.items() if gpu < node.gpus
-            ]
-        pods = sum(each.pods for each in mine)
-        rack.lines.append(Line(node.name, _short(node.name), pods, y + high - 3, _says(mine)))
-    widest = max([max(node.gpus, 1) for node in nodes], default=1)
-    rack.width = left + widest * step + (COUNT if is_named else 0)
+            marks = [(gpu, index) for held in mine if held.gpus for gpu, index in held.labels.items() if gpu < node.gpus]
+            rack.labels += [(left + gpu * step + cell // 2, foot, index) for gpu, index in marks]
+            if bare is not None and bare.pods == 1:
+                rack.labels += [(begin + cell // 2, foot, index) for index in bare.labels.values()]
+        rack.lines.append(Line(node.name, _short(node.name), sum(held.pods for held in mine), foot, _says(mine)))
+    widest = max((node.gpus for node in nodes), default=0)
+    rack.width = left + widest * step + (COUNT if is_named else 1)
     rack.height = max(len(nodes) * down, 1)
     rack.paths = [(name, "".join(paths[name])) for name in sorted(paths)]
 
 
+def _square(x: int, y: int, wide: int, high: int) -> str:
+    return f"M{x} {y}h{wide}v{high}h-{wide}z"
+
+
 def _cells(node: Machine, mine: Sequence[Held], numbers: Mapping[str, int]) -> list[str]:
-    """A class a GPU of a node; a node without GPUs has one cell, for its pods."""
-    if not node.gpus:
-        return [f"t{numbers[mine[0].task]}" if mine else "none"]
+    """A class a GPU of a node."""
     found = [state_of(node, gpu) for gpu in range(node.gpus)]
-    for each in mine:
+    for held in mine:
         for gpu in range(node.gpus):
-            if each.gpus >> gpu & 1:
-                found[gpu] = f"t{numbers[each.task]}"
+            if held.gpus >> gpu & 1:
+                found[gpu] = f"t{numbers[held.task]}"
     return found
 
 

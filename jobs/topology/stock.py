@@ -77,11 +77,11 @@ class Machine:
         )
 
 
-_COLUMNS = ("name", "ready", "cordoned", "gpu_count", "gpu_model", "gpu_unhealthy", "rack", "spine", "allocatable", "gpu_cards")
+_COLUMNS = ("name", "ready", "cordoned", "gpu_count", "gpu_model", "gpu_unhealthy", "rack", "spine", "allocatable")
 
 
 def machines(user: Any, resources: Collection[str] = (), names: Collection[str] | None = None) -> list[Machine]:
-    """The nodes that the user may see, by name, with what is left; two queries.
+    """The nodes that the user may see, by name, with what is left; two queries, three where cards are shared.
 
     `resources` beside the basic ones are summed too; `names` None means all nodes.
     """
@@ -90,23 +90,23 @@ def machines(user: Any, resources: Collection[str] = (), names: Collection[str] 
         rows = rows.filter(name__in=names)
     found = list(rows.values_list(*_COLUMNS))
     held = taken(resources, None if names is None or len(names) > _MANY else names)
+    cards = dict(rows.exclude(gpu_cards=[]).values_list("name", "gpu_cards")) if any(mine.cards for mine in held.values()) else {}
     nothing = Taken()
-    return [_machine(row, held.get(row[0], nothing)) for row in found]
+    return [_machine(row, held.get(row[0], nothing), cards.get(row[0], ())) for row in found]
 
 
-def _machine(row: Sequence[Any], mine: Taken) -> Machine:
-    name, ready, cordoned, gpus, model, ill, rack, spine, room, cards = row
-    held = mine.gpus
-    if mine.cards:
-        held |= mask(index for index, (uuid, _memory) in enumerate(cards) if uuid in mine.cards)
+def _machine(row: Sequence[Any], mine: Taken, cards: Sequence[Sequence[Any]]) -> Machine:
+    name, ready, cordoned, gpus, model, ill, rack, spine, room = row
+    held = mine.gpus | mask(index for index, (uuid, _memory) in enumerate(cards) if uuid in mine.cards)
     whole = (1 << gpus) - 1
     return Machine(name, ready, cordoned, gpus, model, mask(ill) & whole, rack, spine, room, held & whole, mine)
 
 
 def taken(resources: Iterable[str] = (), nodes: Collection[str] | None = None) -> dict[str, Taken]:
     """What is taken on each node that has a pod, or is to have one; `nodes` None means everywhere."""
-    asked = [*BASICS, *sorted(GPU_RESOURCES), *sorted(set(resources) - {*BASICS, *GPU_RESOURCES, "pods"})]
-    sums = {f"sum_{n}": Sum(Cast(KeyTextTransform(name, "requests"), BigIntegerField())) for n, name in enumerate(asked)}
+    gpus_asked, asked = sorted(GPU_RESOURCES), [*BASICS, *sorted(set(resources) - {*BASICS, *GPU_RESOURCES, "pods"})]
+    sums = {f"sum_{n}": _sum(name) for n, name in enumerate(asked)}
+    sums |= {f"gpus_{n}": _sum(name, Q(node="")) for n, name in enumerate(gpus_asked)}  # of those that hold some the indices tell
     here, soon = Q(phase__in=OCCUPYING) & ~Q(node=""), Q(phase=PodPhase.PENDING, node="") & ~Q(nominated="")
     if nodes is not None:
         here, soon = here & Q(node__in=nodes), soon & Q(nominated__in=nodes)
@@ -115,15 +115,18 @@ def taken(resources: Iterable[str] = (), nodes: Collection[str] | None = None) -
     for node, nominated, number, gpus, cards, *units in rows.annotate(
         number=Count("uid"), all_gpus=Joined("gpus"), all_cards=Joined("cards"), **sums
     ):
-        amounts = {name: amount or 0 for name, amount in zip(asked, units, strict=True)}
+        amounts = {name: amount or 0 for name, amount in zip(asked, units)}
         mine = found.setdefault(node or nominated, Taken())
         mine.gpus |= mask(map(int, _NUMBER.findall(gpus or "")))
         mine.cards += (cards or "").replace("[]", "").strip(" ,")
-        if not node:
-            mine.promised += -(-sum(amounts[name] for name in GPU_RESOURCES) // 1000)
+        mine.promised += -(-sum(amount or 0 for amount in units[len(asked) :]) // 1000)
         for name, amount in {"pods": number, **amounts}.items():
             mine.amounts[name] = mine.amounts.get(name, 0) + amount
     return found
+
+
+def _sum(resource: str, only: Q | None = None) -> Sum:
+    return Sum(Cast(KeyTextTransform(resource, "requests"), BigIntegerField()), filter=only)
 
 
 def mask(gpus: Iterable[int]) -> int:

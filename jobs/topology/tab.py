@@ -79,12 +79,14 @@ def context(user: Any, job: Job, tasks: Sequence[Task]) -> dict[str, Any]:
         found = places.of_trial(job.name, would)
     order = [task.name for task in tasks]
     drawn = placement.draw(found, machines, network, order) if found is not None else None
+    nearer = near(machines, network, asked_by(tasks, job.gpu_model)) if waits and not would else []
     return {
         "drawn": drawn,
         "places_kind": found.kind if found is not None else "",
         "place_rows": rows(drawn, machines, network) if drawn is not None else [],
         "places_more": max(0, len(found.held) - ROWS) if found is not None else 0,
-        "nearest": near(machines, network, asked_by(tasks, job.gpu_model)) if waits and not would else [],
+        "nearest": nearer,
+        "best": best_of(nearer),
         "asked_of_copy": would is not None,
         "waits": waits,
         "limit": limit(job),
@@ -112,6 +114,11 @@ def near(machines: Sequence[Machine], network: Network, pods: Iterable[tuple[Sha
         )
         for each in nearest(stock(machines), network.tree, pods)
     ]  # fmt: skip
+
+
+def best_of(found: Sequence[Nearest]) -> Nearest | None:
+    """The one with the most room; of equal ones the lowest."""
+    return max(found, key=lambda each: each.held, default=None)
 
 
 def asked_by(tasks: Iterable[Task], model: str) -> list[tuple[Shape, int]]:

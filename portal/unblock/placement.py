@@ -42,11 +42,13 @@ def of_trial(user: Any, manifest: Obj, trial: Trial) -> dict[str, Any]:
     order = [str(task.get("name")) for task in manifest["spec"].get("tasks") or ()]
     found = placed.of_trial(objects.name(manifest), trial.places)
     drawn = placement.draw(found, machines, network, order) if trial.places else None
+    nearer = tab.near(machines, network, asked) if not trial.starts else []
     return {
         "drawn": drawn,
         "place_rows": tab.rows(drawn, machines, network) if drawn is not None else [],
         "places_more": max(0, len(found.held) - tab.ROWS),
-        "nearest": tab.near(machines, network, asked) if not trial.starts else [],
+        "nearest": nearer,
+        "best": tab.best_of(nearer),
         "network": network,
     }
 
