@@ -17,7 +17,10 @@ from jobs import reasons
 from jobs.choices import JobPhase
 from jobs.models import Job
 from jobs.rows import JOB_FIELDS
+from portal.cockpit import cycles
+from portal.cockpit.health import State, health
 from portal.figures import WAITING
+from portal.models import SchedulerConfiguration
 from queues.choices import QueueState
 from queues.models import Queue
 
@@ -38,19 +41,33 @@ class Entry:
 
 
 def entries(user: Any, fleet: Fleet, queues: list[Queue], present: datetime) -> list[Entry]:
-    """Impossible jobs, broken GPUs, lost nodes, closed queues with waiting jobs, fresh failures, then the longest waits."""
+    """A scheduler that is silent or misconfigured, impossible jobs, broken GPUs, lost nodes, closed queues with waiting jobs, fresh failures, then the longest waits."""
     jobs = policy().visible(user, Job.objects.all())
     waiting = list(jobs.filter(WAITING, verdict_stage__gt="").only(*JOB_FIELDS).order_by("created_at")[:200])
     fresh = jobs.filter(phase=JobPhase.FAILED, deleted_at=None, finished_at__gt=present - RECENT)
     failed = list(fresh.only(*JOB_FIELDS).order_by("-finished_at")[:3])
     impossible = [job for job in waiting if reasons.is_impossible(job.verdict)]
     long = [job for job in waiting if job not in impossible and present - job.created_at > LONG]
-    found = [_impossible(job) for job in impossible[:3]]
+    found = _scheduler(present)
+    found += [_impossible(job) for job in impossible[:3]]
     found += _machines(fleet)
     found += [_closed(queue) for queue in queues if queue.state != QueueState.OPEN and queue.groups_pending]
     found += [_failed(job, present) for job in failed]
     found += [_long(job, present) for job in long]
     return found[:LIMIT]
+
+
+def _scheduler(present: datetime) -> list[Entry]:
+    """What is the matter with the scheduler itself: nothing else moves without it."""
+    found = []
+    how = health(cycles.newest(), present)
+    if how.state is State.SILENT:
+        title = _("The scheduler has run no cycle for %(time)s") % {"time": duration(how.age)}
+        found.append(Entry("failed", title, _("nothing is placed until it does"), reverse("scheduler"), _("Scheduler")))
+    if SchedulerConfiguration.objects.exclude(faults=[]).exists():
+        title, url = _("A newer configuration of the scheduler is broken"), reverse("cockpit:configuration")
+        found.append(Entry("failed", title, _("the last good one stays in force"), url, _("See why")))
+    return found
 
 
 def _impossible(job: Job) -> Entry:

@@ -17,7 +17,7 @@ from cluster.models import Node
 from jobs.choices import GroupPhase, JobPhase
 from jobs.models import Job
 
-DAY = timedelta(hours=24)
+DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def health() -> Health:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The overview's first line. Waits are seconds, None when no job started in the last day."""
+    """The overview's first line. Waits are seconds, None when no job started in the last day; `…_hour` count the last hour."""
 
     gpus_total: int
     gpus_used: int
@@ -52,6 +52,8 @@ class Headline:
     gpus_waiting: int
     jobs_failed: int
     jobs_ended: int
+    started_hour: int
+    finished_hour: int
     wait_median: float | None
     wait_p90: float | None
 
@@ -73,6 +75,8 @@ def headline(user: Any, fleet: fleet_queries.Fleet | None = None) -> Headline:
         gpus_waiting=Sum("gpus", filter=WAITING, default=0),
         jobs_failed=Count("uid", filter=Q(phase=JobPhase.FAILED, finished_at__gt=present - DAY)),
         jobs_ended=Count("uid", filter=Q(finished_at__gt=present - DAY)),
+        started_hour=Count("uid", filter=Q(started_at__gt=present - HOUR)),
+        finished_hour=Count("uid", filter=Q(finished_at__gt=present - HOUR)),
     )
     return Headline(
         gpus_total=fleet.total,

@@ -98,4 +98,5 @@ def overview(request: HttpRequest) -> HttpResponse:
         return redirect("overview")
     if request.GET.get("part") == "side":  # the page asks for it now and then, so that its lists follow its figures
         return render(request, "portal/side.html", overview_page.side(request.user))
-    return render(request, "portal/overview.html", overview_page.context(request.user, window))
+    wall = {"wall": request.GET.get("wall") == "1"}
+    return render(request, "portal/overview.html", overview_page.context(request.user, window) | wall)

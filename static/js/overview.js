@@ -1,8 +1,12 @@
 // The overview, live: figures and queue bars change in place, the chart grows at its right end.
+import { nodesOf } from "./fleetdata.js";
+import { follow } from "./fleetlive.js";
+import { Look } from "./fleetlook.js";
+import { FleetMap } from "./fleetmap.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
 import { stack } from "./stack.js";
-import { amountWords, fill, numberWords, words } from "./words.js";
+import { amountWords, fill, numberWords, shortModel } from "./words.js";
 
 const STEP = 30_000;
 
@@ -57,24 +61,22 @@ setInterval(() => {
   if (chart && latest.size && !document.hidden) chart.push(latest, asked);
 }, STEP);
 
-// The small map: a node's cells follow the topology; the words beside a spine count what is free.
-subscribe("topology", {
-  onMessage(message) {
-    const touched = new Set();
-    for (const row of message.changed ?? []) {
-      const strip = document.querySelector(`.mini-node[data-node="${CSS.escape(row.node)}"]`);
-      if (!strip) continue;
-      for (const gpu of row.gpus) {
-        const cell = strip.children[gpu.index];
-        const state = !row.ready ? "unknown" : gpu.state === "free" && row.cordoned ? "cordoned" : gpu.state;
-        if (cell) cell.className = `g-${state}`;
-      }
-      touched.add(strip.closest(".mini"));
-    }
-    for (const spine of touched) {
-      const cells = spine.querySelectorAll(".mini-node i");
-      const free = spine.querySelectorAll(".mini-node .g-free").length;
-      spine.querySelector("[data-free]").textContent = fill(words.freeOf, { free: numberWords(free), total: numberWords(cells.length) });
-    }
-  },
-});
+// The small map of the fleet: drawn as large as its place is, changed cell by cell; new machines are for the next page.
+const host = document.getElementById("ov-fleet");
+if (host) {
+  const text = JSON.parse(document.getElementById("ov-fleet-words").textContent);
+  const nodes = nodesOf(JSON.parse(document.getElementById("ov-fleet-data").textContent));
+  const freeOf = (node) => node.cells.filter((cell) => cell.state === "free").length;
+  const count = (all, of) => all.reduce((sum, node) => sum + of(node), 0);
+  const said = {
+    spine: (spine) => ({
+      name: `${spine.name || text.noSpine}  ${[...new Set(spine.nodes.map((node) => shortModel(node.model)))].join(" · ")}`,
+      detail: fill(text.spineFree, { free: numberWords(count(spine.nodes, freeOf)), total: numberWords(count(spine.nodes, (node) => node.cells.length)) }),
+    }),
+    rack: () => ({ title: "", free: "" }),
+    node: () => "",
+  };
+  const look = new Look(nodes, "state");
+  const map = new FleetMap(host, nodes, look, said, { zoom: document.querySelector(".wall") ? 0 : -1, height: Math.max(120, host.clientHeight) });
+  follow(nodes, { digest: host.dataset.digest, onCells: (changes) => map.repaint(changes), onPlaces() {} });
+}
