@@ -55,6 +55,7 @@ def gpu_row(strip: queries.Strip) -> Row:
         "spine": node.spine,
         "rack": node.rack,
         "gpu_model": node.gpu_model,
+        "measured": int((node.gpu_usage or {}).get("at", 0)),
         "gpus": [_slot(cell) for cell in strip.cells],
     }
 

@@ -29,8 +29,9 @@ INTERVAL = 30.0
 """Seconds of the cluster's time between two measurements."""
 
 _BUSIEST_ROUND = 1.0
-_LEAST, _MOST = 0.3, 0.95
-_PERCENT = re.compile(r"[0-9]{1,3}", re.ASCII)
+LEAST, MOST = 0.3, 0.95
+"""The parts of what they ask for that pods use, as chance has it."""
+PERCENT = re.compile(r"[0-9]{1,3}", re.ASCII)
 _ASKS_NOTHING = {"cpu": 100, "memory": 200 << 20}
 """What a pod uses that asks for nothing, at most: milli-cpu and bytes."""
 
@@ -56,7 +57,7 @@ class UsageMeter:
         used: defaultdict[str, dict[str, float]] = defaultdict(lambda: {"cpu": 0.0, "memory": 0.0})
         for pod in self._cluster.list(POD, fields="status.phase=Running").items:
             self._add(pod, used[pod["spec"].get("nodeName") or ""])
-        nodes = [node for node in self._cluster.list(NODE).items if _is_ready(node)]
+        nodes = [node for node in self._cluster.list(NODE).items if is_ready(node)]
         patches = [
             (Victim("", objects.name(node), objects.uid(node)), _patch(node, used[objects.name(node)], now)) for node in nodes
         ]
@@ -71,7 +72,7 @@ class UsageMeter:
         said = objects.annotations(pod).get(SIM_USAGE, "")
         chance = Random(f"{self._seed}/{objects.uid(pod)}")  # noqa: S311 - a simulation, nothing secret
         for resource, least in _ASKS_NOTHING.items():
-            part = int(said) / 100 if _PERCENT.fullmatch(said) else chance.uniform(_LEAST, _MOST)
+            part = int(said) / 100 if PERCENT.fullmatch(said) else chance.uniform(LEAST, MOST)
             total[resource] += part * (asked.get(resource) or least)
 
 
@@ -86,6 +87,7 @@ def _patch(node: Obj, used: Mapping[str, float], now: float) -> Obj:
     return {"metadata": {"annotations": {objects.NODE_USAGE: orjson.dumps(told).decode()}}}
 
 
-def _is_ready(node: Obj) -> bool:
+def is_ready(node: Obj) -> bool:
+    """Whether a node is there to tell anything."""
     found = objects.condition(node, "Ready")
     return found is None or found.get("status") == "True"

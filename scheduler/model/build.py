@@ -31,6 +31,8 @@ DEVICE_QUOTA = "deviceclass/"
 OVERSUBSCRIBED = "volcano.sh/oversubscription"
 """Label of a node that takes more than it has; annotations of this name with `-cpu` (milli) and `-memory` (bytes): how much."""
 _OWN_PREFIXES = ("volcano.sh/", "basalt.dev/")
+_MEASURED = (objects.NODE_USAGE, objects.GPU_USAGE)
+"""Annotations that change all the time."""
 _LARGEST = 2**31 - 1
 _INTEGER = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 _PLACING = ("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "hostNetwork", "resourceClaims")
@@ -327,7 +329,7 @@ def node_static(node: Obj) -> tuple[Any, ...]:
         {
             key: value
             for key, value in (meta.get("annotations") or {}).items()
-            if key.startswith(_OWN_PREFIXES) and key != objects.NODE_USAGE  # which changes all the time
+            if key.startswith(_OWN_PREFIXES) and key not in _MEASURED
         },
         spec.get("taints"),
         bool(spec.get("unschedulable")),

@@ -76,14 +76,14 @@ function letterReader(text) {
 }
 
 /** Write a row of the live channel onto its node: what its cells were before, or null when nothing that is shown changed. */
-export function applyRow(node, row, now) {
+export function applyRow(node, row) {
   const before = node.cells;
   const said = `${node.ready}${node.cordoned}`;
   const cells = [...before];
   for (const slot of row.gpus) if (slot.index < cells.length) cells[slot.index] = cellOf(slot);
   node.ready = row.ready;
   node.cordoned = row.cordoned;
-  if (row.gpus.some((slot) => slot.load !== null && slot.load !== undefined)) node.measured = now;
+  node.measured = row.measured ?? node.measured;
   node.cells = cells.map((cell, gpu) => (isSame(cell, before[gpu]) ? before[gpu] : cell));
   return said !== `${node.ready}${node.cordoned}` || node.cells.some((cell, gpu) => cell !== before[gpu]) ? before : null;
 }

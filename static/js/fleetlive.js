@@ -1,5 +1,4 @@
 // Keeps the nodes of a fleet up to date by the live channel. The first answer of its topic is the whole fleet, or `same`.
-import { present } from "./clock.js";
 import { applyRow, isSame, nodesOf } from "./fleetdata.js";
 import { subscribe } from "./live.js";
 
@@ -49,7 +48,7 @@ function takeRows(byName, message, model, changes) {
       if (row.gpus.length && (!model || row.gpu_model === model)) added.push(row.node);
       continue;
     }
-    const before = applyRow(node, row, present() / 1000);
+    const before = applyRow(node, row);
     if (before) changes.set(node, before);
   }
   return { added, gone: (message.gone ?? []).filter((name) => byName.has(name)) };

@@ -20,6 +20,7 @@ from django.db import DatabaseError, OperationalError, connections
 from cluster import machines, runtime
 from cluster.embedded import Embedded, fleets
 from cluster.embedded.fates import INSTANT
+from cluster.embedded.gpu_meter import GpuMeter
 from cluster.embedded.lock import StoreLocked
 from cluster.embedded.processes import machine
 from cluster.embedded.processes.kubelet import ProcessKubelet
@@ -93,6 +94,7 @@ class Command(BaseCommand):
                 found.runs["logs"] = retention.keeper(embedded.kubelet.logs, processes.log_bounds())
             else:
                 found.runs["usage"] = _simulated_usage(found, options["seed"])
+                found.runs["gpu-usage"] = GpuMeter(found.cluster, found.clock, seed=options["seed"]).run
             self._serve(found, listener, options)
 
     def _serve(self, found: parts.Parts, listener: socket.socket, options: dict[str, Any]) -> None:
