@@ -90,7 +90,7 @@ def _of_labels(machines: Sequence[Machine]) -> list[Spec]:
         elif machine.spine:
             spines[machine.spine].append(Member(node=machine.name))
     above = {machine.spine for machine in machines if machine.spine}
-    twice = {rack for rack, times in Counter(rack for _, rack in racks).items() if times > 1} | above
+    twice = {rack for rack, times in Counter(rack for _spine, rack in racks).items() if times > 1} | above
     found = []
     for (spine, rack), nodes in racks.items():
         name = f"{spine}/{rack}" if rack in twice else rack
