@@ -195,7 +195,7 @@ class NodeRow(TypedDict):
 
 
 class GpuCell(TypedDict):
-    """One GPU: free, allocated, releasing, unhealthy, cordoned or unknown; and who holds it."""
+    """One GPU: its state, and who holds it. Of a card that several share it names the first; `parts` has all."""
 
     index: int
     state: str

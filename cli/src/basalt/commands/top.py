@@ -24,7 +24,11 @@ FORM = click.option(
     "-o", "--output", "form", type=click.Choice(("table", "json", "yaml")), default="table", help="how to print  [table]"
 )
 WATCH = click.option("-w", "--watch", "live", is_flag=True, help="go on, live")
-MARKS = {"free": "·", "allocated": "■", "releasing": "▒", "unhealthy": "✕", "cordoned": "-", "unknown": "?"}
+MARKS = {
+    "free": "·", "allocated": "■", "shared": "◧", "idle": "□", "reserved": "◇", "releasing": "▒", "unhealthy": "✕", "cordoned": "-",
+    "not_ready": "!", "unknown": "?",
+}  # fmt: skip
+IN_USE = ("allocated", "shared", "idle", "releasing")
 PALETTE = (
     "green",
     "cyan",
@@ -37,7 +41,10 @@ PALETTE = (
     "bright_yellow",
     "bright_blue",
 )
-STYLES = {"free": "dim", "releasing": "yellow", "unhealthy": "bold red", "cordoned": "dim", "unknown": "dim"}
+STYLES = {
+    "free": "dim", "reserved": "cyan", "releasing": "yellow", "unhealthy": "bold red", "cordoned": "dim", "not_ready": "red",
+    "unknown": "dim",
+}  # fmt: skip
 PAUSE = 2.0
 """Seconds between two looks at what has no live topic."""
 
@@ -227,13 +234,17 @@ def _map(rows: list[GpuRow], by: str) -> RenderableType:
     holders = Counter(name for cell in cells if (name := _holder(cell, by)))
     colours = {name: PALETTE[place % len(PALETTE)] for place, (name, _) in enumerate(holders.most_common())}
     states = Counter(cell["state"] for cell in cells)
-    counted = ", ".join(f"{states[state]} {state}" for state in MARKS if states[state])
+    counted = ", ".join(f"{states[state]} {_word(state)}" for state in MARKS if states[state])
     head = Text(f"{len(cells)} GPUs on {len(rows)} machines: {counted}")
     return Group(head, Text(), _grid(rows, by, colours), Text(), _legend(states, holders, colours, by))
 
 
 def _holder(cell: GpuCell, by: str) -> str:
-    return str(cell.get(by) or "other") if cell["state"] in ("allocated", "releasing") else ""
+    return str(cell.get(by) or "other") if cell["state"] in IN_USE else ""
+
+
+def _word(state: str) -> str:
+    return state.replace("_", " ")
 
 
 def _grid(rows: list[GpuRow], by: str, colours: dict[str, str]) -> Table:
@@ -259,7 +270,7 @@ def _strip(row: GpuRow, name: int, by: str, colours: dict[str, str]) -> Text:
 
 
 def _legend(states: Counter[str], holders: Counter[str], colours: dict[str, str], by: str) -> RenderableType:
-    marks = Text("  ".join(f"{MARKS[state]} {state}" for state in MARKS if states[state]), style="dim")
+    marks = Text("  ".join(f"{MARKS[state]} {_word(state)}" for state in MARKS if states[state]), style="dim")
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, number in holders.most_common(12):
         table.add_row(Text("■", style=colours[name]), name, f"{number} GPUs")
