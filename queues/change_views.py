@@ -15,6 +15,7 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
+from cluster.port import Obj
 from queues import changes, operations, queries, writes
 from queues.forms import NEW, QueueForm, flatten
 from queues.models import Queue
@@ -68,6 +69,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     if not form.patch():
         messages.info(request, _("Nothing was changed."))
         return redirect("queues:detail", name)
+    _pass_over_status(form, current)
     try:
         if step != "save":
             new = operations.update(runtime.current(), name, form.patch(), resource_version=form.version, dry_run=True)
@@ -140,8 +142,20 @@ def _new_resource_lacks_name(form: QueueForm) -> bool:
 
 
 def _form_page(request: HttpRequest, form: QueueForm, *, status: int = 200, **more: Any) -> HttpResponse:
-    parents = [row.name for row in queries.queues(request.user) if row.name != form.name]
-    return render(request, "queues/edit.html", {"form": form, "parents": parents, **more}, status=status)
+    rows = queries.queues(request.user)
+    parents = [row.name for row in rows if row.name != form.name]
+    used = {
+        bar.resource: bar for each in queries.tree(rows, form.resources, {}) if each.queue.name == form.name for bar in each.bars
+    }
+    return render(request, "queues/edit.html", {"form": form, "parents": parents, "used": used, **more}, status=status)
+
+
+def _pass_over_status(form: QueueForm, current: Obj) -> None:
+    """The version goes up with every count of jobs: whoever saw the spec as it is now has seen what there is to see."""
+    now = flatten(current.get("spec") or {})
+    seen = {key: each.was for key, each in form.inputs.items() if NEW not in key and key != "name" and each.was}
+    if form.version and seen == {key: value for key, value in now.items() if value}:
+        form.version = str(current["metadata"]["resourceVersion"])
 
 
 def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResponse:

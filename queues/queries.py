@@ -75,21 +75,20 @@ class Bar:
             "admitted": _text(self.admitted, self.resource),
         }
         if self.capability is None:
-            return (
-                _(
-                    "%(queue)s: guarantee %(guarantee)s, deserved %(deserved)s, allocated %(allocated)s,"
-                    " admitted %(admitted)s, no limit"
-                )
-                % values
-            )
-        values["capability"] = _text(self.capability, self.resource)
-        return (
-            _(
-                "%(queue)s: guarantee %(guarantee)s, deserved %(deserved)s, allocated %(allocated)s,"
-                " admitted %(admitted)s, capability %(capability)s"
-            )
-            % values
+            return label_form(limited=False) % values
+        return label_form(limited=True) % (values | {"capability": _text(self.capability, self.resource)})
+
+
+def label_form(*, limited: bool) -> str:
+    """A bar in words, with places for its amounts."""
+    if not limited:
+        return _(
+            "%(queue)s: guarantee %(guarantee)s, deserved %(deserved)s, allocated %(allocated)s, admitted %(admitted)s, no limit"
         )
+    return _(
+        "%(queue)s: guarantee %(guarantee)s, deserved %(deserved)s, allocated %(allocated)s,"
+        " admitted %(admitted)s, capability %(capability)s"
+    )
 
 
 def amounts(pair: tuple[int, int], resource: str) -> tuple[str, str, str]:
@@ -232,8 +231,17 @@ def tree_json(
         "resources": list(shown),
         "total": {name: total.get(name, 0) for name in shown},
         "order": [[branch.queue.name, branch.depth] for branch in branches],
-        "queues": [queue_row(row) for row in rows],
+        "queues": [_slim(row, shown) for row in rows],
     }
+
+
+def _slim(queue: Queue, shown: Sequence[str]) -> dict[str, Any]:
+    """What of a queue's row the tree is computed from."""
+    row = queue_row(queue)
+    found = {key: row[key] for key in ("name", "parent", "state", "groups_pending", "groups_inqueue", "groups_running")}
+    for key in ("capability", "guarantee", "deserved_spec", "allocated", "deserved", "request", "inqueue"):
+        found[key] = row[key] and {name: row[key][name] for name in shown if name in row[key]}
+    return found
 
 
 def _bar(queue: Queue, resource: str, below: Sequence[Bar], total: Mapping[str, int]) -> Bar:

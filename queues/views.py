@@ -43,6 +43,8 @@ def queue_list(request: HttpRequest) -> HttpResponseBase:
     context = {
         "branches": branches,
         "text": text,
+        "label_form": queries.label_form(limited=True),
+        "label_form_free": queries.label_form(limited=False),
         "is_ours": settings.BASALT_SCHEDULER,
         "resources": names,
         "shown": shown,

@@ -1,7 +1,7 @@
 // The queue tree, live: what changed is added up over the tree again and put into the bars; nothing else moves.
 import { subscribe } from "./live.js";
 import { isChanged, isNew } from "./news.js";
-import { numberWords } from "./words.js";
+import { amountWords, fill, numberWords } from "./words.js";
 
 const holder = document.getElementById("tree-data");
 if (holder) {
@@ -19,6 +19,12 @@ if (holder) {
         break;
       }
     }
+  });
+
+  // Whoever points at a bar reads it in words.
+  document.querySelector("[data-tree]").addEventListener("mouseover", (event) => {
+    const share = event.target.closest(".ba-share");
+    if (share) share.title = share.getAttribute("aria-label");
   });
 
   subscribe("queues", {
@@ -49,8 +55,8 @@ if (holder) {
       if (!node.line) continue;
       const shares = node.line.querySelectorAll(".ba-share");
       node.bars.forEach((bar, at) => paint(node, shares[at], bar, scales.get(`${node.depth} ${at}`), resources[at]));
-      put(node.line.querySelector("[data-part=running]"), node.running || "–");
-      put(node.line.querySelector("[data-part=waiting]"), node.waiting || "–");
+      put(node.line.querySelector("[data-part=running]"), numberWords(node.running));
+      put(node.line.querySelector("[data-part=waiting]"), numberWords(node.waiting));
     }
   }
 
@@ -83,10 +89,13 @@ if (holder) {
     const width = (value) => `${Math.min(100, (100 * value) / full).toFixed(2)}%`;
     const parts = { cap: bar.capability ?? full, gua: bar.guarantee, des: bar.deserved, alc: bar.allocated, adm: bar.admitted };
     for (const [name, value] of Object.entries(parts)) share.style.setProperty(`--${name}`, width(value));
-    share.querySelector(".bor").hidden = !(bar.deserved && bar.allocated > bar.deserved);
-    share.querySelector(".adm").hidden = bar.admitted <= bar.allocated;
-    share.querySelector(".gua").hidden = !bar.guarantee;
-    share.querySelector(".des").hidden = !bar.deserved;
+    layer(share, "bor", bar.deserved && bar.allocated > bar.deserved);
+    layer(share, "adm", bar.admitted > bar.allocated);
+    layer(share, "gua", bar.guarantee);
+    layer(share, "des", bar.deserved);
+    const amounts = Object.fromEntries(Object.entries(bar).map(([name, value]) => [name, amountWords(value ?? 0, resource)]));
+    const { label, labelFree } = share.closest("table").dataset;
+    share.setAttribute("aria-label", fill(bar.capability === undefined ? labelFree : label, { queue: node.name, ...amounts }));
     const figures = share.parentElement.querySelector(".n");
     if (figures) {
       const key = `${bar.allocated}/${bar.deserved}`;
@@ -94,12 +103,18 @@ if (holder) {
       const first = figures.dataset.key === undefined;
       figures.dataset.key = key;
       const before = figures.textContent;
-      figures.replaceChildren(...(bar.allocated || bar.deserved ? pair(node, bar, resource) : ["–"]));
+      figures.replaceChildren(...(bar.allocated || bar.deserved ? pair(node, bar, resource) : [rows.get(node.name).request ? "0" : "–"]));
       if (!first || before !== figures.textContent) flash(figures.closest("td"));
       return;
     }
     put(node.line.querySelector("[data-part=deserved]"), deserved(node, bar, resource));
-    for (const part of rows.get(node.name).request ? ["allocated", "admitted", "pending"] : ["allocated"]) put(node.line.querySelector(`[data-part=${part}]`), part === "pending" && !bar.pending ? ["–"] : amount(bar[part], resource));
+    for (const part of rows.get(node.name).request ? ["allocated", "admitted", "pending"] : ["allocated"]) put(node.line.querySelector(`[data-part=${part}]`), amount(bar[part], resource));
+  }
+
+  function layer(share, name, there) {
+    const found = share.querySelector(`.${name}`);
+    if (!there) found?.remove();
+    else if (!found) share.append(Object.assign(document.createElement("i"), { className: name }));
   }
 
   /** Allocated and deserved in one unit, that of the larger, as the server writes them. */

@@ -96,6 +96,13 @@ def test_the_tree_as_a_file_has_every_amount_of_every_resource(member, fleet):
     assert json.loads(streamed(member.get("/queues/?format=json&q=nlp")))[-1]["queue"] == "nlp"
 
 
+def test_what_the_script_computes_from_is_small(member, fleet):
+    holder = re.search(r'id="tree-data"[^>]*>(.*?)</script>', member.get("/queues/?resource=cpu&q=nlp").content.decode())[1]
+    told = json.loads(holder)
+    assert {name for name, _ in told["order"]} == set(Queue.objects.values_list("name", flat=True))
+    assert all(set(queue["allocated"]) <= {"cpu"} for queue in told["queues"])
+
+
 def test_a_filter_keeps_what_a_match_hangs_below_and_its_sums(member, fleet):
     whole = {branch.queue.name: branch for branch in member.get("/queues/").context["branches"]}
     found = member.get("/queues/?q=NLP").context["branches"]
@@ -267,6 +274,13 @@ def test_a_conflict_says_who_changed_what_side_by_side_and_lets_one_go_on(staff,
     staff.post("/queues/prod/edit/", inputs(page.content.decode()) | {"step": "save"})
     spec = fleet.get(QUEUE, "prod")["spec"]
     assert (spec["weight"], spec["priority"]) == (9, 7)
+
+
+def test_counts_of_jobs_are_no_conflict(staff, fleet):
+    form = inputs(staff.get("/queues/prod/edit/").content.decode())
+    fleet.patch_status(QUEUE, "prod", "", {"running": 4})
+    staff.post("/queues/prod/edit/", form | {"weight": "9", "step": "save"})
+    assert fleet.get(QUEUE, "prod")["spec"]["weight"] == 9
 
 
 def test_every_change_is_kept_once_with_its_author(staff, fleet):
