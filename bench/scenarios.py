@@ -38,6 +38,18 @@ tiers:
   - name: proportion
   - name: nodeorder
 """
+VAIN = """\
+actions: "enqueue, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
 BINPACK = PACKING.format(resources=GPU)
 GIB = 2.0**30
 
@@ -196,6 +208,28 @@ def reclaim(profile: cProfile.Profile | None) -> Measure:
     return _evict(offline, profile, 800)
 
 
+def vain(profile: cProfile.Profile | None) -> Measure:
+    """1,000 nodes full of whole gangs of 190 queues, half of which starve: for none of their jobs may anybody be evicted."""
+    names, queues = node_names(1000), [queue(f"q{i:03}", 1 + i % 5) for i in range(190)]
+    held = [
+        Job(f"old-{i:04}", 4, Template(4, 8, 4), 4, f"q{i % 190:03}", float(i), nodes=[names[i * 2], names[i * 2 + 1]] * 2)
+        for i in range(500)
+    ]
+    held = [job for job in held if int(job.queue[1:]) % 2]
+    taken = {name for job in held for name in job.nodes}
+    left = [name for name in names if name not in taken]
+    held += [
+        Job(f"more-{i:04}", 2, Template(4, 8, 4), 2, f"q{2 * i % 190 + 1:03}", nodes=[name] * 2) for i, name in enumerate(left)
+    ]
+    waiting = [
+        Job(f"new-{i:04}", 1 + i % 8, Template(4, 8, 1 << i % 4), 1 + i % 8, f"q{2 * i % 190:03}", 1e6 + i) for i in range(950)
+    ]
+    offline = _offline([*nodes(1000), *queues, *_all([*held, *waiting])], VAIN)
+    done, wall, busy = _timed(offline.decide, profile)
+    said = f"{done.record.considered} considered, {len(done.evictions)} evicted"
+    return Measure(wall, busy, said=said)
+
+
 def _running(size: int = 100) -> Offline:
     """10,000 nodes, 100,000 running pods in gangs, and two cycles done, so that everything was said once."""
     offline = _offline([*nodes(10_000), *(queue(f"q{i}", i + 1) for i in range(4)), *_all(_runners(size))], BINPACK)
@@ -286,6 +320,7 @@ SCENARIOS = {
     "arrival-loop": Scenario("the same with the loop on, by the embedded cluster", "≤ 100 ms", arrival_in_loop, _within(0.1)),
     "preempt": Scenario("preempt: 1,000 nodes full, a gang of 200", "≤ 1 s, 800 victims", preempt, _within(1.0)),
     "reclaim": Scenario("reclaim: 50 queues, a new one claims a tenth", "≤ 2 s", reclaim, _within(2.0)),
+    "vain": Scenario("reclaim in vain: 95 queues starve, none may be evicted", "≤ 1 s", vain, _within(1.0)),
     "openb": Scenario("openb, 8,152 pods one at a time", "≥ 5,000 pods/s", trace, _rate(5000)),
     "packing": Scenario(
         "openb with shares of cards: allocated GPUs", "best ratio of the four", packing, lambda found: found.ahead >= 0

@@ -18,14 +18,14 @@ from scheduler.eviction.taker import Taker
 from scheduler.framework.explain import Spared
 from scheduler.framework.registry import action
 from scheduler.framework.statement import Statement
+from scheduler.framework.victims import HELD
 from scheduler.model.jobs import JobInfo
-from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
+from scheduler.model.tasks import TaskClass, TaskInfo
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
     from scheduler.framework.session import Session
 
-_HELD = (TaskStatus.BOUND, TaskStatus.RUNNING)
 _LOWEST = 1 << 31
 Hopeless = dict[tuple[TaskClass, int], Counter[str]]
 """Classes of tasks with the priority of their jobs for which no eviction makes room, and whom that spares."""
@@ -97,7 +97,7 @@ def _between_jobs(ssn: Session, terms: Terms, job: JobInfo, hopeless: Hopeless) 
 
 def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
     """Let the tasks of a job that matter more take the place of those that matter less; the first failure ends it."""
-    if not any(job.by_status[status] for status in _HELD):
+    if not any(job.by_status[status] for status in HELD):
         return
     taker = Taker(ssn, terms, job)
     for task in starving.waiting_tasks(ssn, job):
@@ -109,23 +109,23 @@ def _inside_job(ssn: Session, terms: Terms, job: JobInfo) -> None:
 
 
 def _same_job(task: TaskInfo, other: TaskInfo) -> str | None:
-    return _exempt(task, other) if other.job is task.job and other.status in _HELD else None
+    return _exempt(task, other) if other.job is task.job and other.status in HELD else None
 
 
 def _own_rows(task: TaskInfo) -> set[int]:
     job = task.job
-    return {each.node for status in _HELD for each in job.by_status[status].values()} if job is not None else set()
+    return {each.node for status in HELD for each in job.by_status[status].values()} if job is not None else set()
 
 
 def _queue_rows(ssn: Session, task: TaskInfo) -> set[int]:
     """Where pods of the task's queue run."""
     jobs = ssn.queues[task.job.queue].jobs.values() if task.job is not None else ()
-    return {each.node for job in jobs for status in _HELD for each in job.by_status[status].values()}
+    return {each.node for job in jobs for status in HELD for each in job.by_status[status].values()}
 
 
 def _other_job(task: TaskInfo, other: TaskInfo) -> str | None:
     job, theirs = task.job, other.job
-    if theirs is None or job is None or theirs is job or theirs.queue != job.queue or other.status not in _HELD:
+    if theirs is None or job is None or theirs is job or theirs.queue != job.queue or other.status not in HELD:
         return None
     return _exempt(task, other)
 

@@ -191,17 +191,25 @@ class Search:
 
     def _bound_all(self, task: TaskInfo) -> None:
         """The bound of every row; rows without candidates, which are most of a large cluster, are looked at all at once."""
-        rows, hosts = self._rows(task), self._terms.hosts
-        if hosts is None:
+        rows, named = self._rows(task), self._hosts(task)
+        if named is None:
             with_candidates = rows
         else:
-            named = set(hosts(task))
             with_candidates = [row for row in rows if row in named]
             bare = np.array([row for row in rows if row not in named], np.intp)
             enough = ~self._lacking(bare).any(axis=1)
             self._bounds.update((row, (NOTHING, 0)) for row in bare[enough].tolist())
         for row in with_candidates:
             self._bound(task, row)
+
+    def _hosts(self, task: TaskInfo) -> frozenset[int] | None:
+        """The only rows that can have victims, by the terms and by what plugins say of whole jobs; None: any can."""
+        terms = self._terms
+        offering = self._ssn.victims.hosts(terms.family)
+        if terms.hosts is None:
+            return offering
+        named = frozenset(terms.hosts(task))
+        return named if offering is None else named & offering
 
     def _lacking(self, rows: Rows) -> Ints:
         """What must come free on each of some rows, of the compared dimensions."""
@@ -277,9 +285,16 @@ class Search:
                     counts[why] += 1
                 elif why is not None:
                     candidates.append(other)
-            if candidates:
+            rules = [self._sure_rule(other) for other in candidates]
+            if all(rules):
+                counts.update(rules)
+            else:
                 counts += self._rules(task, self._in_order(candidates, self._need(row)))
         return counts
+
+    def _sure_rule(self, other: TaskInfo) -> str:
+        """The rule that spares a task, where that is known of its whole job."""
+        return self._ssn.victims.surely_spared_by(self._terms.family, other.job) if other.job is not None else ""
 
     def _rules(self, task: TaskInfo, ordered: Sequence[TaskInfo]) -> Counter[str]:
         terms, victims = self._terms, self._ssn.victims

@@ -89,6 +89,7 @@ Room = Callable[[QueueInfo, TaskClass], int]
 Explain = Callable[[QueueInfo, TaskClass], Verdict]
 """Why `Room` answered 0."""
 Victims = Callable[[TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo] | None]
+Spares = Callable[[JobInfo], bool]
 """(preemptor, candidates in a fixed order) → victims among them, or None to abstain."""
 
 

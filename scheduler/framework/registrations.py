@@ -103,6 +103,7 @@ SWITCH_OF: dict[str, str | None] = {
     "enqueueable": "enableJobEnqueued", "enqueued": "enableJobEnqueued", "job_valid": None,
     "job_ready": "enableJobReady", "job_pipelined": "enableJobPipelined", "job_starving": "enableJobStarving",
     "preemptable": "enablePreemptable", "reclaimable": "enableReclaimable", "unified_evictable": None,
+    "never_preemptable": "enablePreemptable", "never_reclaimable": "enableReclaimable",
     "victim_tasks": "enabledVictim", "victim_limit": "enabledVictim", "victim_queue_order": None,
     "sub_job_order": "enabledSubJobOrder", "namespace_order": "enableNamespaceOrder", "sub_job_ready": "enabledSubJobReady",
     "sub_job_pipelined": "enabledSubJobPipelined", "hyper_node_order": "enabledHyperNodeOrder",
@@ -321,13 +322,20 @@ class Registrations:
 
     # -- eviction ------------------------------------------------------------------------------------------------------
 
-    def add_preemptable(self, plugin: str, victims: api.Victims) -> None:
-        """Which candidates may be evicted for a task of the same queue."""
-        self._add("preemptable", plugin, victims)
+    def add_preemptable(self, plugin: str, victims: api.Victims, *, spares: api.Spares | None = None) -> None:
+        """Which candidates may be evicted for a task of the same queue.
 
-    def add_reclaimable(self, plugin: str, victims: api.Victims) -> None:
-        """Which candidates may be evicted for a task of another queue."""
+        `spares` says of a job that `victims` offers none of its tasks now, whoever asks: it saves looking at each of them.
+        """
+        self._add("preemptable", plugin, victims)
+        if spares is not None:
+            self._add("never_preemptable", plugin, spares)
+
+    def add_reclaimable(self, plugin: str, victims: api.Victims, *, spares: api.Spares | None = None) -> None:
+        """Which candidates may be evicted for a task of another queue; `spares` as above."""
         self._add("reclaimable", plugin, victims)
+        if spares is not None:
+            self._add("never_reclaimable", plugin, spares)
 
     def add_unified_evictable(self, plugin: str, victims: api.Unified) -> None:
         """Which candidates may be evicted for a whole gang, their own gangs apart."""

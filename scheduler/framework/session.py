@@ -49,6 +49,7 @@ class Session(Registrations):
     `post` asks other programs, None where nobody may be asked; `locks` are those that binds need, by pod uid;
     `beyond_request` is what queues hold more than their pods ask, in milli-units;
     `roster` says who is in which queue, and what queues hold; `only` are the jobs (uids) that are served, None for all.
+    `moves` counts how often tasks got or lost a node: what only they can change holds as long as it stands still.
     `asked` and `served` are the jobs whose turn it was to be admitted and to be given nodes, in the order of their turns.
     """
 
@@ -88,6 +89,7 @@ class Session(Registrations):
         self.places = places or Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
         self.device_configs = device_configs or {}
         self.usage, self.post = usage or {}, post
+        self.moves = 0
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
         self.leftovers: dict[str, Verdict] = {}
@@ -316,11 +318,13 @@ class Session(Registrations):
 
     def allocated(self, event: Event) -> None:
         """Tell handlers of tasks that got a node."""
+        self.moves += 1
         for handler in self._on_allocate:
             handler(event)
 
     def deallocated(self, event: Event) -> None:
         """Tell handlers of tasks that lost their node."""
+        self.moves += 1
         for handler in self._on_deallocate:
             handler(event)
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scheduler.framework.plugin import EvictionKind
+from scheduler.framework.plugin import EvictionKind, Spares
 from scheduler.model.jobs import JobInfo
 from scheduler.model.queues import QueueInfo
-from scheduler.model.tasks import TaskInfo
+from scheduler.model.tasks import TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.framework.session import Session
 
+HELD = (TaskStatus.BOUND, TaskStatus.RUNNING)
+"""The status of tasks that may be evicted."""
 Ask = Callable[[Any], Sequence[TaskInfo] | None]
 
 
@@ -54,10 +56,53 @@ class VictimRules:
         families = ("preemptable", "reclaimable", "unified_evictable", "victim_tasks", "victim_limit")
         self._tiers = {family: list(ssn.named(family)) for family in families}
         self._queue_keys = ssn.functions("victim_queue_order")
+        self._spares = {family: self._spares_of(family) for family in ("preemptable", "reclaimable")}
+        self._hosts: dict[str, tuple[int, frozenset[int]]] = {}
+        self._sure: dict[str, tuple[int, dict[str, str]]] = {}
 
     def tiers(self, family: str) -> int:
         """How many tiers have a say in a family."""
         return len(self._tiers[family])
+
+    # -- of which jobs nobody goes, without looking at their tasks ---------------------------------------------------
+
+    def _spares_of(self, family: str) -> list[dict[str, Spares]]:
+        """By tier and plugin, what says that a job loses no task; plugins that cannot tell are absent."""
+        told = {name: spares for tier in self._ssn.named(f"never_{family}") for name, spares in tier}
+        return [{name: told[name] for name, _ in tier if name in told} for tier in self._tiers[family]]
+
+    def hosts(self, family: str) -> frozenset[int] | None:
+        """The only rows on which the family may offer anybody as things are; None: it may anywhere."""
+        if not all(self._spares.get(family, ({},))):
+            return None
+        moves, found = self._hosts.get(family, (-1, frozenset[int]()))
+        if moves != self._ssn.moves:
+            jobs = (job for job in self._ssn.jobs.values() if any(job.by_status[status] for status in HELD))
+            giving = (job for job in jobs if self.gives(family, job))
+            found = frozenset(task.node for job in giving for status in HELD for task in job.by_status[status].values())
+            self._hosts[family] = (self._ssn.moves, found)
+        return found
+
+    def gives(self, family: str, job: JobInfo) -> bool:
+        """Whether the family may offer a task of the job as things are: in some tier no plugin is known to spare it."""
+        return any(not any(spares(job) for spares in tier.values()) for tier in self._spares[family])
+
+    def surely_spared_by(self, family: str, job: JobInfo) -> str:
+        """The plugin that `spared_by` names for each task of a job that gives none; empty where that is not known."""
+        moves, found = self._sure.get(family, (-1, {}))
+        if moves != self._ssn.moves:
+            moves, found = self._sure[family] = (self._ssn.moves, {})
+        rule = found.get(job.uid)
+        if rule is None:
+            rule = found[job.uid] = self._first_rule(family, job)
+        return rule
+
+    def _first_rule(self, family: str, job: JobInfo) -> str:
+        tiers = self._spares.get(family)
+        if not tiers:
+            return ""
+        first, _ = self._tiers[family][0][0]
+        return first if first in tiers[0] and tiers[0][first](job) and not self.gives(family, job) else ""
 
     # -- who -----------------------------------------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ class Gang:
         ssn.add_sub_job_ready(self.name, SubJob.is_ready, lacking=SubJob.missing)
         ssn.add_sub_job_pipelined(self.name, lambda sub: Vote.PERMIT if sub.is_pipelined() else Vote.REJECT)
         ssn.add_job_starving(self.name, JobInfo.is_starving)
-        ssn.add_preemptable(self.name, surplus)
-        ssn.add_reclaimable(self.name, surplus)
+        ssn.add_preemptable(self.name, surplus, spares=has_no_surplus)
+        ssn.add_reclaimable(self.name, surplus, spares=has_no_surplus)
         ssn.add_unified_evictable(self.name, lambda kind, job, candidates: candidates)  # bundles keep gangs whole
 
     def on_session_close(self, ssn: Session) -> None:
@@ -73,6 +73,11 @@ def _ready(job: JobInfo) -> bool:
 def _pipelined(job: JobInfo) -> Vote:
     enough = job.parts is None or job.parts.enough(pipelined=True)
     return Vote.PERMIT if enough and job.roles_ready(pipelined=True) and job.is_pipelined() else Vote.REJECT
+
+
+def has_no_surplus(job: JobInfo) -> bool:
+    """Whether `surplus` offers no task of the job."""
+    return job.ready_count() <= job.min_available
 
 
 def surplus(preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:

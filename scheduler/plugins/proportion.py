@@ -144,7 +144,7 @@ class Proportion:
         ssn.add_overused(self.name, self.overused)
         ssn.add_allocatable(self.name, self.room, self.refusal)
         ssn.add_preemptive(self.name, self.may_take)
-        ssn.add_reclaimable(self.name, self.victims)
+        ssn.add_reclaimable(self.name, self.victims, spares=self.spares)
         ssn.add_enqueueable(self.name, self.admits)
         ssn.add_enqueued(self.name, self.charge)
         ssn.add_handlers(self._allocated, self._deallocated)
@@ -234,6 +234,11 @@ class Proportion:
                 tally[at.queue.name] = held - task.request
                 found.append(task)
         return found
+
+    def spares(self, job: JobInfo) -> bool:
+        """Whether `victims` offers no task of the job: its queue holds no more than it deserves."""
+        at = self._standings.get(job.queue)
+        return at is None or less_equal(at.allocated, at.deserved)
 
     # -- admission -------------------------------------------------------------------------------------------------------
 
