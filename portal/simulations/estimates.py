@@ -40,10 +40,11 @@ MOST = 200
 """Waiting jobs that are estimated, the first in line."""
 FUTURES = 12
 HORIZON = 7 * 86_400.0
-STEPS = 300
-"""Cycles after which a future is left: what has not started by then is not in sight."""
+STEPS, LEAST_STEPS = 300, 10
+"""Cycles after which a future is left: what has not started by then is not in sight. Fewer where cycles take long."""
 BUDGET = 30.0
-"""Wall seconds that one round may take; fewer futures are played then."""
+"""Wall seconds that one round may take; fewer futures are played then, shorter ones if need be."""
+LEAST_FUTURES = 5
 WINDOW = timedelta(days=7)
 ARRIVALS = 500
 _guard = threading.Lock()
@@ -112,7 +113,9 @@ def refresh(*, futures: int = FUTURES, pause: float = 0.5) -> int:
     times = run_times()
     workload = present.workload(objs, now, times)
     simulation = Simulation(workload, work.conf_in_force())
+    begin = time.thread_time()
     simulation.look()
+    steps = steps_within(time.thread_time() - begin)
     waiting = [run for run in simulation.jobs.runs.values() if run.outcome.start is None and run.job.key not in never]
     waiting.sort(key=lambda run: places.get(run.job.key, len(places) + 1))
     chosen = waiting[:MOST]
@@ -122,10 +125,15 @@ def refresh(*, futures: int = FUTURES, pause: float = 0.5) -> int:
     heed = _Pace(time.monotonic() + BUDGET, pause)
     found = estimate(
         simulation, past, [run.index for run in chosen], futures=futures, horizon=HORIZON,
-        factor=_misses(now).factor(), steps=STEPS, stop=heed.stop,
+        factor=_misses(now).factor(), steps=steps, stop=heed.stop,
     )  # fmt: skip
     by_group = {run.job.key: found[run.index] for run in chosen if run.index in found}
     return _keep(by_group, places, now, heed.futures, times.count)
+
+
+def steps_within(cycle: float) -> int:
+    """How far to look into the least number of futures, when one cycle takes so many processor seconds."""
+    return max(LEAST_STEPS, min(STEPS, int(BUDGET / LEAST_FUTURES / max(cycle, 1e-6))))
 
 
 class _Pace:
@@ -139,7 +147,7 @@ class _Pace:
     def stop(self) -> bool:
         """Asked before each future."""
         now = time.monotonic()
-        if self.futures >= 5 and now > self._until:
+        if self.futures >= LEAST_FUTURES and now > self._until:
             return True
         time.sleep(min(5.0, (now - self._since) * self._pause))
         self._since = time.monotonic()

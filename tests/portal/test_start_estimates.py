@@ -145,3 +145,8 @@ def test_a_timeline_reaches_to_what_is_foretold(stage: Stage) -> None:
     StartEstimate.objects.update(p50=now + timedelta(hours=9), p90=now + timedelta(hours=10))  # beyond what is drawn
     facts = gather(job, [], Pod.objects.none(), [], now)
     assert {bar.state for bar in timeline.build(job, [], [], now, facts).lanes[0].bars} == {"pending"}
+
+
+@pytest.mark.parametrize(("cycle", "steps"), [(0.0, 300), (0.02, 300), (0.1, 60), (0.6, 10), (30.0, 10)])
+def test_futures_are_shorter_where_cycles_take_long(cycle: float, steps: int) -> None:
+    assert estimates.steps_within(cycle) == steps
