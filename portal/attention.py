@@ -41,7 +41,9 @@ class Entry:
 
 
 def entries(user: Any, fleet: Fleet, queues: list[Queue], present: datetime) -> list[Entry]:
-    """A scheduler that is silent or misconfigured, impossible jobs, broken GPUs, lost nodes, closed queues with waiting jobs, fresh failures, then the longest waits."""
+    """What is wrong with the scheduler itself, jobs that can never start, broken GPUs, lost nodes, closed queues with waiting
+    jobs, fresh failures, then the longest waits.
+    """
     jobs = policy().visible(user, Job.objects.all())
     waiting = list(jobs.filter(WAITING, verdict_stage__gt="").only(*JOB_FIELDS).order_by("created_at")[:200])
     fresh = jobs.filter(phase=JobPhase.FAILED, deleted_at=None, finished_at__gt=present - RECENT)
@@ -61,7 +63,7 @@ def _scheduler(present: datetime) -> list[Entry]:
     """What is the matter with the scheduler itself: nothing else moves without it."""
     found = []
     how = health(cycles.newest(), present)
-    if how.state is State.SILENT:
+    if how.state is State.SILENT and how.age is not None:
         title = _("The scheduler has run no cycle for %(time)s") % {"time": duration(how.age)}
         found.append(Entry("failed", title, _("nothing is placed until it does"), reverse("scheduler"), _("Scheduler")))
     if SchedulerConfiguration.objects.exclude(faults=[]).exists():

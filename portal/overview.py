@@ -18,6 +18,7 @@ from queues import history as queue_history
 from queues import queries as queue_queries
 from queues.colours import categories
 from queues.models import Queue
+from queues.tree import ROOT
 
 RANGES = {"1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h"), "7d": gettext_lazy("7 d")}
 RECENT = 9
@@ -32,7 +33,7 @@ def context(user: Any, window: str) -> dict[str, Any]:
     capacity = queue_queries.capacity()
     gpu = queue_queries.main_gpu(capacity)
     branches = queue_queries.tree(queues, [gpu], capacity)
-    leaves = [branch for branch in branches if not branch.parent and branch.queue.name != queue_queries.ROOT]
+    leaves = [branch for branch in branches if not branch.parent and branch.queue.name != ROOT]
     names = [branch.queue.name for branch in leaves]
     named = list(categories(queues))
     others = [name for name in names if name not in named]

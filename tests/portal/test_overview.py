@@ -1,0 +1,100 @@
+"""The overview: its figures are those of the pages that they lead to, and what needs somebody is ranked."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.choices import JobPhase
+from portal import figures, happened
+from portal.models import Cycle, SchedulerConfiguration
+from tests import factories as make
+from tests.portal.test_evictions import narrow, two_jobs  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(client: Client, make_user):
+    user = make_user("ada")
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return user
+
+
+def shown(client: Client, url: str) -> str:
+    return client.get(url).content.decode()
+
+
+def field(html: str, name: str) -> str:
+    return re.search(rf'data-field="{name}"[^>]*>([^<]*)<', html)[1]
+
+
+def test_figures_are_those_of_the_pages_and_of_the_live_channel(client, ada):
+    make.fleet()
+    make.save(make.many_jobs(60))
+    html = shown(client, "/")
+    told = figures.headline(ada)
+    for name in ("gpus_used", "gpus_free", "jobs_running", "jobs_waiting", "started_hour", "finished_hour", "jobs_failed"):
+        assert field(html, name) == str(getattr(told, name)), name
+    assert figures.waiting(ada) == (told.jobs_waiting, told.gpus_waiting)
+    gpus = shown(client, reverse("cluster:gpus"))
+    assert re.search(r'data-count="used">([^<]*)<', gpus)[1] == field(html, "gpus_used")
+    assert re.search(r'data-count="free">([^<]*)<', gpus)[1] == field(html, "gpus_free")
+    waiting = re.search(r'<div class="l">Waiting</div><div class="v">(\d+)', shown(client, reverse("scheduler")))[1]
+    assert waiting == field(html, "jobs_waiting")
+
+
+def test_throughput_counts_the_last_hour_alone(client, ada):
+    for name, minutes in (("a", 10), ("b", 50), ("old", 70)):
+        at = make.now() - timedelta(minutes=minutes)
+        make.save([make.job(name, phase=JobPhase.COMPLETED, started_at=at - timedelta(minutes=15), finished_at=at)])
+    told = figures.headline(ada)
+    assert (told.started_hour, told.finished_hour) == (1, 2)
+
+
+def test_a_wall_has_no_rail_and_the_same_figures(client, ada):
+    make.fleet()
+    wall, usual = shown(client, "/?wall=1&range=24h"), shown(client, "/?range=24h")
+    assert 'class="wall"' in wall
+    assert 'class="wall"' not in usual
+    assert field(wall, "gpus_free") == field(usual, "gpus_free")
+    assert 'href="?range=24h"' in wall
+
+
+def test_a_silent_scheduler_comes_first_among_what_needs_somebody(client, ada):
+    make.save([make.job("flaky", phase=JobPhase.FAILED, finished_at=make.now() - timedelta(minutes=1))])
+    Cycle.objects.create(number=1, at=make.now() - timedelta(minutes=5), milliseconds=1.0)
+    SchedulerConfiguration.objects.create(pk=1, text="", since=make.now(), faults=[{"line": 3, "message": "no"}])
+    html = shown(client, "/")
+    titles = re.findall(r"<ul class=\"attn\">.*?</ul>", html, re.DOTALL)[0]
+    names = re.findall(r"<b>([^<]*)</b>", titles)
+    assert names == [
+        "The scheduler has run no cycle for 5 min",
+        "A newer configuration of the scheduler is broken",
+        "flaky failed",
+    ]
+    assert reverse("scheduler") in titles
+    assert reverse("cockpit:configuration") in titles
+
+
+def test_of_what_happened_the_newest_is_first(client, ada):
+    ended, began = make.now() - timedelta(minutes=1), make.now() - timedelta(minutes=2)
+    make.save([
+        make.job("done", phase=JobPhase.COMPLETED, started_at=began - timedelta(hours=1), finished_at=ended),
+        make.job("begun", phase=JobPhase.RUNNING, created_at=began - timedelta(minutes=3), started_at=began),
+    ])  # fmt: skip
+    lines = happened.newest(ada, 2)
+    assert [(each.name, each.mark) for each in lines] == [("done", "completed"), ("begun", "running")]
+    assert lines[1].text == "started after 3 min"
+
+
+@pytest.mark.usefixtures("two_jobs", "narrow")
+def test_nothing_is_told_of_jobs_that_one_may_not_see(client, ada):
+    names = {each.name for each in happened.newest(ada, 9)}
+    assert "theirs" not in str(names)
+    assert "mine" in names
+    assert "theirs" not in shown(client, "/")
