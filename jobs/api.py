@@ -29,6 +29,7 @@ from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import timeline_api
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, change_row, job_row, pod_group_row, pod_row, task_row
+from jobs.submit.preview import preview
 
 Body = dict[str, Any]
 FIRST_PODS = 200
@@ -122,14 +123,16 @@ class JobViewSet(ObjectViewSet):
         with about(document):
             if is_dry_run(request):
                 obj = operations.submit(runtime.current(), manifest, owner=owner, dry_run=True)
-                return Response({"dryRun": True, "manifest": shown(obj)})
+                findings = preview(request.user, obj).as_list()
+                return Response({"dryRun": True, "manifest": shown(obj), "findings": findings})
             return once(request, lambda: self._submit(manifest, owner))
 
     def _submit(self, manifest: Body, owner: str) -> Response:
         obj = writes.submit(manifest, owner)
         job = Job.objects.get(pk=obj["metadata"]["uid"])
         where = reverse("api:job", args=[job.namespace, job.name])
-        return Response(self.full(job), status=status.HTTP_201_CREATED, headers={"Location": where})
+        body = self.full(job) | {"findings": preview(self.request.user, obj).as_list()}
+        return Response(body, status=status.HTTP_201_CREATED, headers={"Location": where})
 
     @extend_schema(responses={202: OpenApiTypes.OBJECT})
     def destroy(self, request: Request, **where: str) -> Response:

@@ -30,6 +30,7 @@ from jobs.blueprints.models import Blueprint, BlueprintVersion
 from jobs.blueprints.operations import Wish, fill_out
 from jobs.models import Job
 from jobs.rows import job_row
+from jobs.submit.preview import preview
 
 Body = dict[str, Any]
 MOST = 500
@@ -136,7 +137,8 @@ class BlueprintViewSet(ViewSet):
             obj = job_operations.submit(
                 runtime.current(), manifest, owner=request.user.get_username(), dry_run=True
             )  # fmt: skip
-            return Response({"dryRun": True, "manifest": disclosed(obj)})
+            findings = preview(request.user, obj).as_list()
+            return Response({"dryRun": True, "manifest": disclosed(obj), "findings": findings})
         return once(request, lambda: self._submit(request.user, made, manifest))
 
     def _submit(self, user: Any, made: BlueprintVersion, manifest: Body) -> Response:

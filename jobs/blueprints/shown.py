@@ -91,6 +91,22 @@ def used_by(user: Any, row: Blueprint, most: int) -> list[Job]:
     return list(jobs.order_by("-created_at")[:most])
 
 
+def named(user: Any, said: str) -> Body | None:
+    """The same of what a manifest says, `<name>@<version>`; None where there is no such version, or none for this user."""
+    from jobs.blueprints.access import visible
+
+    name, _at, number = said.partition("@")
+    row = visible(user).filter(name=name).first() if number.isdigit() and len(number) < 10 else None
+    if row is None or not 0 < int(number) <= row.current:
+        return None
+    return _told(row, int(number))
+
+
+def _told(row: Blueprint, number: int) -> Body:
+    where = f"{reverse('jobs:blueprint', args=[row.name])}?version={number}"
+    return {"name": row.name, "title": row.title, "version": number, "current": row.current, "url": where}
+
+
 def origin_of(user: Any, job_uid: str) -> Body | None:
     """The blueprint and the version that a job was made from, if the user may see that blueprint: label and address."""
     from jobs.blueprints.access import visible
@@ -99,13 +115,7 @@ def origin_of(user: Any, job_uid: str) -> Body | None:
     row = visible(user).filter(pk=use.version.blueprint_id).first() if use else None
     if row is None or use is None:
         return None
-    return {
-        "name": row.name,
-        "title": row.title,
-        "version": use.version.number,
-        "current": row.current,
-        "url": f"{reverse('jobs:blueprint', args=[row.name])}?version={use.version.number}",
-    }
+    return _told(row, use.version.number)
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ def amount_of(index: int, pod: dict[str, Any], resource: str) -> str:
     """Where a task's pod says how much of a resource it asks: the amount itself, else the resources of its first container."""
     containers = pod.get("containers") or ()
     for number, container in enumerate(containers):
-        for half in ("requests", "limits"):
+        for half in ("limits", "requests"):
             if resource in ((container.get("resources") or {}).get(half) or {}):
                 return pointer("spec", "tasks", index, "template", "spec", "containers", number, "resources", half, resource)
     return pointer("spec", "tasks", index, "template", "spec")

@@ -24,6 +24,7 @@ from cluster import documents, runtime
 from cluster.access import policy, seen
 from cluster.errors import ApiError, Unavailable
 from jobs import keys, writes
+from jobs.blueprints.shown import named
 from jobs.models import Job
 from jobs.pages.comparing import compare
 from jobs.submit import clone, forms, plugins
@@ -226,6 +227,7 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
     warnings = _hint(checked, looked)
     return {
         "origin": origin,
+        "blueprint": _blueprint(request, checked),
         "pairs": compare(clone.written(origin), checked.text) if origin else [],
         "check": checked,
         "fields": checked.inputs,
@@ -256,6 +258,12 @@ def _origin(request: HttpRequest, checked: Check) -> Job | None:
     """The job that the draft says it is a copy of, where it is known and may be seen."""
     named = _ORIGIN.search(checked.text)
     return seen(request.user, Job.objects.filter(uid=named[1]), "jobs.view") if named else None
+
+
+def _blueprint(request: HttpRequest, checked: Check) -> dict[str, Any] | None:
+    """The blueprint that the draft says it comes from, where the user may see it."""
+    said = checked.draft.get(("metadata", "annotations", keys.BLUEPRINT)) if checked.draft is not None else None
+    return named(request.user, said) if isinstance(said, str) else None
 
 
 def _hint(checked: Check, looked: Preview | None) -> list[Fault]:

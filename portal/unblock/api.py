@@ -19,6 +19,7 @@ from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, route
 from jobs import operations, reasons
 from jobs.models import Job
+from jobs.submit.preview import preview
 from portal.unblock import placement, priority, queue_preview, shown
 from portal.unblock.copy import current
 from portal.unblock.trial import Trial, try_job
@@ -95,7 +96,8 @@ class ExplainViewSet(ObjectViewSet):
             trial = try_job(view, manifest)
             snapshot = {"version": view.version, "age_seconds": round(view.age, 1)}
         told = placement.as_json(placement.of_trial(request.user, manifest, trial))
-        return Response(trial_json(request.user, trial) | told | {"snapshot": snapshot})
+        findings = preview(request.user, manifest).as_list()
+        return Response(trial_json(request.user, trial) | told | {"snapshot": snapshot, "findings": findings})
 
     @extend_schema(
         responses={200: OpenApiTypes.OBJECT},

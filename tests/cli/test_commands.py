@@ -223,3 +223,21 @@ def test_logs_of_all_pods_of_one_and_followed_to_the_end():
         "Error: Job default/talking has no task 'nobody'; it has worker.\n"
     )
     assert "no duration" in basalt("logs", "talking", "--since", "soon", code=6).err
+
+
+def test_a_blueprint_is_filled_out_from_the_terminal(signed_in: Server):
+    source = (Path(__file__).parents[2] / "docs" / "blueprints.md").read_text().split("```yaml\n")[1].split("```")[0]
+    source = source.replace("research", "default")
+    answer = signed_in.client().post("blueprints", content=source, headers={"Content-Type": "application/yaml"})
+    assert answer.status_code == 201, answer.text
+    assert (
+        basalt("submit", "--blueprint", "sweep", "-p", "image=busybox", "-p", "pods=2", "-N", "swept").out
+        == "job/swept submitted\n"
+    )
+    made = json.loads(basalt("job", "view", "swept", "-o", "json").out)
+    assert made["spec"]["tasks"][0]["replicas"] == 2
+    tried = basalt("submit", "-b", "sweep@1", "-p", "image=busybox", "--dry-run")
+    assert "is valid (dry run" in tried.out
+    refused = basalt("submit", "-b", "sweep", "-p", "image=busybox", "-p", "pods=65", code=6)
+    assert "must be 64 or less, not 65" in refused.err
+    assert "name a file to submit" in basalt("submit", code=2).err

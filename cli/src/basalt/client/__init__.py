@@ -8,7 +8,7 @@ from typing import Self, cast
 import httpx
 
 from basalt.client import live, logs
-from basalt.client.resources import Jobs, Queues, Resource
+from basalt.client.resources import Blueprints, Jobs, Queues, Resource
 from basalt.client.rows import About, Applied, CronRow, EventRow, FlowRow, NodeRow, PodRow, TemplateRow, Token
 from basalt.client.transport import Query, Transport
 
@@ -25,6 +25,7 @@ class Client:
         self.server = self._transport.server
         self._listening: list[Generator[live.Message | None, None, None]] = []
         self.jobs = Jobs(self._transport, "jobs")
+        self.blueprints = Blueprints(self._transport)
         self.queues = Queues(self._transport, "queues")
         self.pods: Resource[PodRow] = Resource(self._transport, "pods")
         self.nodes: Resource[NodeRow] = Resource(self._transport, "nodes")

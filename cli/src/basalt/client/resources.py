@@ -77,6 +77,24 @@ class Jobs(Resource[JobRow]):
         return self._transport.send("POST", self._at("dry-run"), manifest)
 
 
+class Blueprints:
+    """Jobs to fill out."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, name: str) -> Any:
+        """One, with the schema of its parameters. Raises NotFound."""
+        return self._transport.get(f"blueprints/{quote(name, safe='')}")
+
+    def submit(self, name: str, order: Manifest, *, dry_run: bool = False) -> Any:
+        """Fill one out and submit it: `parameters`, and `name`, `namespace`, `queue`, `version` of the job. Raises Refused."""
+        where = f"blueprints/{quote(name, safe='')}/submit"
+        if dry_run:
+            return self._transport.send("POST", where, order, {"dryRun": "All"})
+        return self._transport.create(where, order, {})
+
+
 class Queues(Resource[QueueRow]):
     """Queues. Actions: open, close."""
 

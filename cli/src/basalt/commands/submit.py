@@ -28,27 +28,91 @@ FORMS = click.Choice(("text", "json", "yaml", "name"))
 
 @click.command(cls=Verb)
 @connected
-@click.argument("source", metavar="FILE|-", type=click.Path(allow_dash=True))
+@click.argument("source", metavar="FILE|-", type=click.Path(allow_dash=True), default="", required=False)
 @namespaced()
+@click.option(
+    "-b", "--blueprint", default="", metavar="NAME", help="fill out a blueprint instead of a file; NAME@3 is its version 3"
+)
+@click.option(
+    "-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUE", help="a value of the blueprint; several times"
+)
+@click.option("-N", "--name", "title", default="", help="what the blueprint's job is called  [the next free name]")
+@click.option("-q", "--queue", default="", help="the queue of the blueprint's job")
 @click.option(
     "--set", "edits", multiple=True, metavar="PATH=VALUE", help="set a value, such as spec.queue=research; several times"
 )
 @click.option("--dry-run", is_flag=True, help="check everything, and say where it would run; nothing is submitted")
 @click.option("-o", "--output", "form", type=FORMS, default="text", help="how to print  [text]")
-def submit(session: Session, source: str, namespace: str | None, edits: tuple[str, ...], dry_run: bool, form: str) -> None:
-    """Submit a job, flow, template or cron job; of several documents all or none."""
+def submit(
+    session: Session,
+    source: str,
+    namespace: str | None,
+    blueprint: str,
+    parameters: tuple[str, ...],
+    title: str,
+    queue: str,
+    edits: tuple[str, ...],
+    dry_run: bool,
+    form: str,
+) -> None:
+    """Submit a job, flow, template or cron job; of several documents all or none. Or fill out a blueprint."""
+    if bool(source) == bool(blueprint):
+        raise Missing("name a file to submit, or a blueprint to fill out", hint="basalt submit FILE, or --blueprint NAME.")
     where = session.namespace(namespace)
-    title = "standard input" if source == "-" else source
+    if blueprint:
+        order = {"name": title, "namespace": namespace or "", "queue": queue}
+        _fill_out(session, blueprint, parameters, order, dry_run, form)
+        return
+    label = "standard input" if source == "-" else source
     text = manifests.read(source)
-    found = manifests.documents(text, title)
+    found = manifests.documents(text, label)
     if edits:
-        found = [_edited(document, edits) for document in _only(found, title)]
+        found = [_edited(document, edits) for document in _only(found, label)]
         text = found[0].text
-    with _named(title):
+    with _named(label):
         if len(found) == 1 and found[0].kind in RESOURCES:
             _submit_one(session, found[0], where, dry_run, form)
         else:
             _submit_all(session, text, where, dry_run, form)
+
+
+def _fill_out(
+    session: Session, blueprint: str, parameters: Sequence[str], order: dict[str, Any], dry_run: bool, form: str
+) -> None:
+    """Submit a job of a blueprint. Values are read as the blueprint's schema says; the server says what is wrong with them."""
+    name, _at, version = blueprint.partition("@")
+    kinds = session.client.blueprints.get(name)["parameters"].get("properties", {})
+    given: dict[str, Any] = {}
+    for each in parameters:
+        key, equals, text = each.partition("=")
+        if not equals:
+            raise Missing(f"{each!r} gives no value", hint="Write -p NAME=VALUE.")
+        given[key] = _typed(kinds.get(key, {}).get("type", "string"), text)
+    order = {key: value for key, value in order.items() if value} | {"parameters": given}
+    if version:
+        order["version"] = int(version) if version.isdigit() else version
+    with _named(f"blueprint {name}"):
+        answer = session.client.blueprints.submit(name, order, dry_run=dry_run)
+    manifest = answer["manifest"] if dry_run else answer
+    if form in ("json", "yaml"):
+        data(manifest, form)
+        return
+    title = manifest["metadata"]["name"] if dry_run else answer["name"]
+    word = "is valid (dry run: nothing was submitted)" if dry_run else "submitted"
+    click.echo(f"job/{title}" + (f" {word}" if form == "text" else ""))
+    if dry_run and form == "text":
+        for line in _forecast(session, manifest):
+            click.echo(line)
+
+
+def _typed(kind: str, text: str) -> Any:
+    """A text as the value that the schema wants; itself where it is none, so that the server can say so."""
+    if kind == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _only(found: list[Document], title: str) -> list[Document]:
