@@ -19,7 +19,7 @@ from cluster.access import policy
 from portal import figures
 from portal.cockpit import cycles, judged, ledger
 from portal.cockpit.health import health
-from portal.cockpit.words import does, phase
+from portal.cockpit.words import band, does, phase
 from portal.decisions import sink
 from portal.models import ConfigurationVersion, Cycle, SchedulerConfiguration
 
@@ -190,7 +190,7 @@ def chart(stretch: cycles.Stretch, by: str) -> dict[str, Any]:
         "numbers": [each.number for each in drawn],
         "ids": [each.pk for each in drawn],
         "bands": [
-            {"name": phase(name), "values": values, "colour": _colour(name, place, by)}
+            {"name": band(name, by), "values": values, "colour": _colour(name, place, by)}
             for place, (name, values) in enumerate(bands.items())
         ],
         "p99": stretch.figures.p99,

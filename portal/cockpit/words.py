@@ -56,4 +56,10 @@ def _plugins() -> dict[str, str]:
 
 def phase(name: str) -> str:
     """A column of a cycle's time: the session's opening and closing, else an action's name."""
-    return {"open": _("opening"), "close": _("closing"), "others": _("other plugins"), "core": _("core")}.get(name, name)
+    known = {"open": _("opening"), "close": _("closing"), "others": _("other plugins"), "core": _("core")}
+    return known.get(name, name)
+
+
+def band(name: str, by: str) -> str:
+    """A band of the chart: by action, what is around the actions."""
+    return _("opening and closing") if by == "action" and name == "core" else phase(name)
