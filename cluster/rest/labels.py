@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.forms import CharField
+from django.utils.translation import gettext as _
 
 from cluster.selectors import Selector, parse_selector
 
@@ -25,7 +26,7 @@ class SelectorField(CharField):
             raise ValidationError(str(error)) from None
         for requirement in found.requirements:
             if requirement.operator in ("Gt", "Lt"):
-                raise ValidationError("labels are compared by =, !=, in, notin, key and !key")
+                raise ValidationError(_("labels are compared by =, !=, in, notin, key and !key"))
         return found if found.requirements else None
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -44,7 +45,7 @@ class Wanted(serializers.Serializer[Any]):
 
     def validate(self, attrs: Body) -> Body:
         if ("uids" in attrs) == ("query" in attrs):
-            raise ValidationError("name the jobs by uids or by query, one of both")
+            raise ValidationError(_("name the jobs by uids or by query, one of both"))
         return attrs
 
 
