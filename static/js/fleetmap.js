@@ -109,6 +109,7 @@ export class FleetMap {
     for (const rack of band.racks) {
       this.#rackHead(pen, rack);
       for (const node of rack.nodes) this.#node(pen, node);
+      for (const node of rack.nodes) for (let gpu = 0; gpu < node.cells.length; gpu += 1) this.#joints(pen, node, gpu);
     }
   }
 
@@ -171,6 +172,47 @@ export class FleetMap {
     pen.globalAlpha = 1;
   }
 
+  /** The job that a cell is of and what it is painted with, where that is one colour; neighbours of one job are joined. */
+  #gang(node, cell) {
+    const uid = cell && !cell.parts && cell.holder?.uid;
+    if (!uid) return null;
+    const fill = this.look.fill(node, cell);
+    const colour = fill === "allocated" ? this.colours.allocated : typeof fill === "number" ? this.colours.categories[fill] : null;
+    return colour && { uid, colour, dim: Boolean(this.look.filter && !this.look.filter(node, cell)) };
+  }
+
+  /** Join a cell to those right of it and below it that are of the same job, so that gangs are seen as one. */
+  #joints(pen, node, gpu) {
+    const { size, places } = this.plan;
+    const mine = size.ch > 4 && this.#gang(node, node.cells[gpu]);
+    if (!mine) return;
+    const { rack, row, x, y } = places.get(node);
+    const isSame = (other) => other && other.uid === mine.uid && other.dim === mine.dim;
+    const left = x + gpu * (size.cw + size.gap);
+    const below = rack.nodes[row + 1];
+    pen.globalAlpha = mine.dim ? 0.08 : 0.5;
+    pen.fillStyle = mine.colour;
+    if (isSame(this.#gang(node, node.cells[gpu + 1]))) pen.fillRect(left + size.cw, y, size.gap, size.ch);
+    if (below && isSame(this.#gang(below, below.cells[gpu]))) pen.fillRect(left, y + size.ch, size.cw, size.pitch);
+    pen.globalAlpha = 1;
+  }
+
+  /** Clear a cell and what joins it to its neighbours; what still does is drawn again. */
+  #clear(pen, node, gpu) {
+    const { size, places } = this.plan;
+    const { rack, row, x, y } = places.get(node);
+    const left = x + gpu * (size.cw + size.gap);
+    const above = rack.nodes[row - 1];
+    const below = rack.nodes[row + 1];
+    const top = above ? size.pitch : 0;
+    pen.clearRect(left, y - top, size.cw, size.ch + top + (below ? size.pitch : 0));
+    if (gpu > 0) pen.clearRect(left - size.gap, y, size.gap, size.ch);
+    if (gpu < node.cells.length - 1) pen.clearRect(left + size.cw, y, size.gap, size.ch);
+    this.#joints(pen, node, gpu);
+    if (gpu > 0) this.#joints(pen, node, gpu - 1);
+    if (above && gpu < above.cells.length) this.#joints(pen, above, gpu);
+  }
+
   /** Show that cells are other than before: `changes` has what the cells of each node were. Only they are painted, fading over. */
   repaint(changes) {
     const racks = new Set();
@@ -193,14 +235,13 @@ export class FleetMap {
 
   #fade(now) {
     this.frame = 0;
-    const { size, places } = this.plan;
+    const { places } = this.plan;
     for (const [key, { node, gpu, old, start }] of this.fades) {
       const place = places.get(node);
       const pen = place.band.pen;
       const done = still.matches ? 1 : Math.min(1, Math.max(0, (now - start) / FADE));
       if (pen) {
-        pen.fillStyle = this.colours.bg;
-        pen.fillRect(place.x + gpu * (size.cw + size.gap), place.y, size.cw, size.ch);
+        this.#clear(pen, node, gpu);
         if (done < 1) this.#cell(pen, node, gpu, old, 1 - done);
         this.#cell(pen, node, gpu, node.cells[gpu], done);
         this.#nodeWord(pen, node, place);

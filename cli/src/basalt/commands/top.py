@@ -25,8 +25,8 @@ FORM = click.option(
 )
 WATCH = click.option("-w", "--watch", "live", is_flag=True, help="go on, live")
 MARKS = {
-    "free": "·", "allocated": "■", "shared": "◧", "idle": "□", "reserved": "◇", "releasing": "▒", "unhealthy": "✕", "cordoned": "-",
-    "not_ready": "!", "unknown": "?",
+    "free": "·", "allocated": "■", "shared": "◧", "idle": "□", "reserved": "◇", "releasing": "▒", "unhealthy": "✕",
+    "cordoned": "-", "not_ready": "!", "unknown": "?",
 }  # fmt: skip
 IN_USE = ("allocated", "shared", "idle", "releasing")
 PALETTE = (
