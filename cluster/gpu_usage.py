@@ -48,6 +48,24 @@ def read(text: str | None) -> GpuUsage:
     return GpuUsage(at, _numbers(told.get("load"), 100), _numbers(told.get("memory"), 2**31 - 1))
 
 
+def text_of(usage: GpuUsage) -> str:
+    """The annotation's text."""
+    told = {"time": objects.stamp(usage.at), "load": list(usage.load), "memory": list(usage.memory)}
+    return orjson.dumps(told).decode()
+
+
+def from_nvidia_smi(text: str, at: float) -> GpuUsage:
+    """A table of `index, percent, MiB`; what the tool does not know (`[N/A]`, under MIG) was not measured."""
+    found: dict[int, tuple[int | None, int | None]] = {}
+    for line in text.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 3 and fields[0].isdecimal() and int(fields[0]) < _MOST:
+            load, memory = (int(field) if field.isdecimal() else None for field in fields[1:])
+            found[int(fields[0])] = (load, memory)
+    rows = [found.get(index, (None, None)) for index in range(max(found, default=-1) + 1)]
+    return GpuUsage(at, tuple(load for load, _ in rows), tuple(memory for _, memory in rows))
+
+
 def _numbers(told: object, most: int) -> tuple[int | None, ...]:
     if not isinstance(told, list):
         return ()

@@ -11,13 +11,12 @@ import threading
 from collections import defaultdict
 from random import Random
 
-import orjson
-
 from cluster import objects
 from cluster.clock import Clock
 from cluster.embedded.usage import LEAST, MOST, PERCENT, SIM_USAGE, is_ready
 from cluster.errors import ApiError, NotFound
 from cluster.gpu_facts import GpuFacts, gpu_facts
+from cluster.gpu_usage import GpuUsage, text_of
 from cluster.kinds import NODE, POD
 from cluster.port import Cluster, Obj, Victim
 
@@ -83,9 +82,9 @@ def _facts(node: Obj) -> GpuFacts:
 def _patch(facts: GpuFacts, busy: dict[int, float], now: float) -> Obj:
     """Nobody's GPU does nothing; what a pod uses of one's memory goes with how busy it is."""
     loads = [busy.get(gpu) for gpu in range(facts.count)]
-    told = {
-        "time": objects.stamp(now),
-        "load": [round(100 * (load or 0)) for load in loads],
-        "memory": [round(facts.memory * (0.2 + 0.7 * load)) if load is not None else 0 for load in loads],
-    }
-    return {"metadata": {"annotations": {objects.GPU_USAGE: orjson.dumps(told).decode()}}}
+    usage = GpuUsage(
+        now,
+        tuple(round(100 * (load or 0)) for load in loads),
+        tuple(round(facts.memory * (0.2 + 0.7 * load)) if load is not None else 0 for load in loads),
+    )
+    return {"metadata": {"annotations": {objects.GPU_USAGE: text_of(usage)}}}

@@ -145,3 +145,10 @@ def test_of_a_measurement_what_is_no_percent_is_left_out() -> None:
     assert usage.memory == ()
     assert (usage.load_of(0), usage.load_of(9), usage.fresh(NOW)) == (72, None, True)
     assert gpu_usage.of_row(gpu_usage.as_row(usage)) == usage
+
+
+def test_what_nvidia_smi_does_not_know_was_not_measured() -> None:
+    usage = gpu_usage.from_nvidia_smi("0, 71, 20992\n2, [N/A], 12\nno table\n", NOW.timestamp())
+    assert (usage.load, usage.memory) == ((71, None, None), (20992, None, 12))
+    assert gpu_usage.read(gpu_usage.text_of(usage)) == usage
+    assert gpu_usage.from_nvidia_smi("", 1.0).load == ()

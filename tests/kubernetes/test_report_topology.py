@@ -10,6 +10,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from cluster.gpu_usage import read
 from cluster.topology import parse_topology
 from testbed.server import ApiServer
 
@@ -55,6 +56,19 @@ def test_a_wrong_table_says_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad").write_text(TABLE.replace("NV4      X", "NV9      X"))
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("report-topology", "--print", file=str(tmp_path / "bad"))
+
+
+def test_how_busy_gpus_are_is_told_in_the_words_that_pages_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _tool(tmp_path, "printf '0, 71, 20992\\n1, [N/A], 3\\n'")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    out = StringIO()
+    call_command("report-gpu-usage", "--print", stdout=out)
+    assert (read(out.getvalue()).load, read(out.getvalue()).memory) == ((71, None), (20992, 3))
+    with pytest.raises(CommandError, match="from 1 to 300 seconds"):
+        call_command("report-gpu-usage", "--print", every=301)
+    monkeypatch.delenv("NODE_NAME", raising=False)
+    with pytest.raises(CommandError, match="which node is this"):
+        call_command("report-gpu-usage", "--once")
 
 
 def test_a_node_without_a_name_is_asked_for(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
