@@ -44,7 +44,7 @@ def test_figures_are_those_of_the_pages_and_of_the_live_channel(client, ada):
     gpus = shown(client, reverse("cluster:gpus"))
     assert re.search(r'data-count="used">([^<]*)<', gpus)[1] == field(html, "gpus_used")
     assert re.search(r'data-count="free">([^<]*)<', gpus)[1] == field(html, "gpus_free")
-    waiting = re.search(r'<div class="l">Waiting</div><div class="v">(\d+)', shown(client, reverse("scheduler")))[1]
+    waiting = re.search(r'<div class="l">Waiting jobs</div><div class="v">(\d+)', shown(client, reverse("scheduler")))[1]
     assert waiting == field(html, "jobs_waiting")
 
 
