@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = frozenset(
     [
-        "Basalt", "EN", "中文", "Ctrl", "Esc", "Enter", "Shift", "Alt", "Tab", "YAML", "JSON", "CSV", "SVG", "API", "OpenAPI", "GPU",
-        "GPUs", "CPU", "CPUs", "UTC", "NVLink", "GB", "MiB", "GiB", "TiB", "ms",
+        "Basalt", "EN", "中文", "Ctrl", "Esc", "Enter", "Shift", "Alt", "Tab", "YAML", "JSON", "CSV", "SVG", "API", "OpenAPI",
+        "GPU", "GPUs", "CPU", "CPUs", "UTC", "NVLink", "GB", "MiB", "GiB", "TiB", "ms",
     ]
 )  # fmt: skip
 """Names and units, the same in every language."""
@@ -26,7 +26,7 @@ EXAMPLES = frozenset({"app=web,!old", "node-a node-b", "default", "pattern"})
 """What people type, and codes."""
 SHOWN = ("title", "aria-label", "placeholder", "alt", "aria-roledescription", "aria-valuetext")
 WORD = re.compile(r"[^\W\d_][\w’'-]+")
-SILENT = {"script", "style", "code", "pre", "kbd", "svg"}
+SILENT = {"script", "style", "code", "pre", "kbd", "svg", "textarea"}
 
 
 def words(text: str) -> list[str]:
