@@ -51,7 +51,7 @@ class Input:
     pointer: str
     errors: list[str] = field(default_factory=list)
     changed: bool = False
-    hints: list[str] = field(default_factory=list)
+    hints: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -110,11 +110,11 @@ def blame(fields: Mapping[str, Input], at: str, message: str) -> Input | None:
     return best
 
 
-def hint(fields: Mapping[str, Input], at: str, message: str) -> None:
-    """Put something to know on the input that is nearest."""
+def hint(fields: Mapping[str, Input], at: str, message: str, kind: str = "warn") -> None:
+    """Put something to know on the input that is nearest: `bad` for what can never start, else `warn`."""
     best = _nearest(fields, at)
     if best is not None:
-        best.hints.append(message)
+        best.hints.append((message, kind))
 
 
 def _nearest(fields: Mapping[str, Input], at: str) -> Input | None:

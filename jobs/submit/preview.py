@@ -15,12 +15,14 @@ from django.utils.translation import gettext as _
 
 from cluster import runtime
 from cluster.access import policy
+from cluster.capacity import summary as capacity_summary
 from cluster.display import quantity, short_model
 from cluster.errors import ApiError
 from cluster.kinds import PRIORITY_CLASS
-from cluster.models import Node
+from cluster.models import HyperNode, Node
 from cluster.objects import is_gpu, pod_requests
 from cluster.port import Obj
+from cluster.templatetags.topology import tier_word
 from jobs.admission import SYSTEM_CLASSES, priority_of
 from jobs.submit.limits import namespace_notes
 from jobs.submit.machines import Ask, machine_notes
@@ -155,6 +157,24 @@ def models() -> list[tuple[str, str]]:
 _classes: tuple[float, object, list[tuple[str, str]]] = (0.0, None, [])
 _KEPT = 20.0
 """Wall seconds for which the classes are not asked for again: they hardly ever change, and every list offers them."""
+
+
+def tiers() -> list[tuple[str, str]]:
+    """The tiers of the network that jobs may stay within, the nearest first, by the name that their domains have."""
+    rows = HyperNode.objects.filter(deleted_at=None).order_by("tier").values_list("tier", "tier_name").distinct()
+    found: dict[int, str] = {}
+    for tier, name in rows:
+        found[tier] = name or found.get(tier, "")
+    return [
+        (str(tier), _("%(name)s (tier %(tier)s)") % {"name": tier_word(name), "tier": tier} if name else str(tier))
+        for tier, name in found.items()
+    ]
+
+
+def fits(user: Any) -> list[tuple[str, int]]:
+    """GPUs of the largest gang that fits now, by tier: one node, a rack and so on; empty where nobody knows."""
+    summary = capacity_summary(user)
+    return [(tier_word(each.label), each.gpus) for each in summary.tiers if each.gpus] if summary is not None else []
 
 
 def priorities() -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from jobs.submit.checks import Check, Fault, check, refuse
 from jobs.submit.draft import Draft, DraftError
 from jobs.submit.examples import EXAMPLES
 from jobs.submit.fields import VGPU
-from jobs.submit.preview import Preview, models, offered_queues, preview, priorities
+from jobs.submit.preview import Preview, fits, models, offered_queues, preview, priorities, tiers
 from jobs.submit.shapes import BY_KEY, SHAPES, Shape
 from jobs.submit.uploads import LIMIT, text_of
 from queues.queries import queues
@@ -67,6 +67,8 @@ def validate(request: HttpRequest) -> HttpResponse:
     wish = request.POST.get("do", "")
     context = _context(request, _edited(request, wish))
     context["redraw"] = request.POST.get("side") != "form" or bool(wish)
+    if context["redraw"]:
+        context["fits"] = fits(request.user)
     return render(request, "jobs/submit_check.html", context)
 
 
@@ -209,6 +211,7 @@ def _page(
     if first:
         context |= {"start": context["shown"], "digest": _digest(checked.text)}
     context |= {"shapes": SHAPES, "shape": request.GET.get("shape", ""), "limit": LIMIT, "instead": instead}
+    context["fits"] = fits(request.user)
     return render(request, "jobs/submit.html", context, status=status)
 
 
@@ -226,6 +229,8 @@ def _context(request: HttpRequest, checked: Check) -> dict[str, Any]:
     looked = preview(request.user, checked.job) if checked.job else None
     warnings = _hint(checked, looked)
     return {
+        "tiers": (network := tiers()),
+        "tier_values": [value for value, _name in network],
         "origin": origin,
         "blueprint": _blueprint(request, checked),
         "pairs": compare(clone.written(origin), checked.text) if origin else [],
@@ -272,7 +277,7 @@ def _hint(checked: Check, looked: Preview | None) -> list[Fault]:
     document = documents.load(checked.text)[0] if looked is not None else None
     for note in looked.notes if looked is not None and document is not None and checked.inputs else ():
         if note.pointer:
-            forms.hint(checked.inputs or {}, note.pointer, note.text)
+            forms.hint(checked.inputs or {}, note.pointer, note.text, note.kind)
             found.append(Fault(note.text, note.pointer, document.line_of(note.pointer)))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from django.contrib import messages
@@ -152,8 +153,11 @@ def dry_run(request: HttpRequest) -> HttpResponse:
         "trial": trial,
         **placement.of_trial(request.user, manifest, trial),
         "why": reasons.headline(verdict) if verdict and not trial.starts else None,
-        "evicts": shown.evicts_words(names, trial.evicted),
-        "delays": shown.delays_words(names, trial.delayed),
+        "evicted": [
+            names.as_json(key) | {"name": names.name(key), "pods": pods}
+            for key, pods in Counter(each.victim_job for each in trial.evicted).most_common()
+        ],
+        "delayed": [names.as_json(key) | {"name": names.name(key)} for key in trial.delayed],
     }
     return render(request, "portal/dry_run.html", context)
 

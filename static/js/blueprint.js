@@ -1,4 +1,6 @@
 // Filling out a blueprint: Ctrl+Enter submits from anywhere, Enter in a field only looks.
+import "./dryrun.js";
+
 const form = document.getElementById("draft");
 
 document.addEventListener("keydown", (event) => {

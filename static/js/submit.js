@@ -1,4 +1,5 @@
 // The submit page: keeps the form and the editor on one draft. The server merges the two sides and says what is wrong.
+import "./dryrun.js";
 import { editor, newLines } from "./editor.js";
 import { fill } from "./words.js";
 
@@ -122,7 +123,7 @@ function mark(id, errors, hints, changed) {
   if (!hint) return;
   hint.hidden = errors.length + hints.length === 0;
   const line = (text, className) => Object.assign(document.createElement("span"), { textContent: text, className });
-  hint.replaceChildren(...errors.map((text) => line(text, "")), ...hints.map((text) => line(text, "warn")));
+  hint.replaceChildren(...errors.map((text) => line(text, "")), ...hints.map(([text, kind]) => line(text, kind)));
 }
 
 function count() {

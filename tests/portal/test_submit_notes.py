@@ -97,7 +97,9 @@ def test_it_stands_beside_the_field_and_at_the_line(lena):  # noqa: F811
     posted = fields(lena.get(PAGE, {"shape": "gang"}).content)
     page = lena.post(CHECK, posted | {"tasks.0.gpus": "64", "side": "form"}).content.decode()
     state = json.loads(html.unescape(re.search(r'data-state="([^"]*)"', page)[1]))
-    assert "64 GPUs" in state["inputs"]["f-tasks-0-gpus"]["hints"][0]
+    (text, kind), *_others = state["inputs"]["f-tasks-0-gpus"]["hints"]
+    assert "64 GPUs" in text
+    assert kind == "bad"
     fault = next(each for each in state["faults"] if "64 GPUs" in each["message"])
     assert fault["severity"] == "warning"
     assert "nvidia.com/gpu: 64" in state["yaml"].splitlines()[fault["line"] - 1]
