@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 MEASURES = (
-    "scheduler", "sharing", "openb", "gangs", "start", "joblist", "whatif", "jobs", "gpus", "heatmap",
+    "scheduler", "sharing", "openb", "gangs", "start", "joblist", "queues", "whatif", "jobs", "gpus", "heatmap",
     "live", "pages", "kubernetes", "kubernetes_jobs", "kubernetes_large", "simulation", "stopwatches",
 )  # fmt: skip
 

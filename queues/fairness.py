@@ -101,8 +101,8 @@ def report(user: Any, resource: str, begin: datetime, end: datetime) -> Report:
 
 
 def _runs(begin: datetime, end: datetime) -> list[tuple[SampleTime, SampleTime]]:
-    """The first and the last sample of each run in the window, where they are two."""
-    bounds = SampleTime.objects.filter(at__gte=begin, at__lte=end).order_by()
+    """The first and the last sample of each run in the window, where they are two; of run 0 no sums were kept."""
+    bounds = SampleTime.objects.filter(at__gte=begin, at__lte=end, run__gt=0).order_by()
     edges = list(bounds.values("run").annotate(first=Min("at"), last=Max("at")).order_by("first"))
     moments = SampleTime.objects.in_bulk({at for edge in edges for at in (edge["first"], edge["last"])}, field_name="at")
     pairs = [(moments[edge["first"]], moments[edge["last"]]) for edge in edges]

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
-from django.db.models import BigIntegerField, DateTimeField, Min, Subquery, Sum
+from django.db.models import BigIntegerField, Sum
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
-from queues.models import QueueSample
+from queues.models import QueueSample, SampleTime
 from queues.sampling import EVERY, GAP
 
 WINDOWS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
@@ -148,19 +149,12 @@ def _units(resource: str) -> Cast:
 
 
 def _instants(window: timedelta, now: datetime) -> list[datetime]:
-    """When the last sample of each slot was taken. Slots end at round instants, so that the points stay as time goes on.
-
-    Two statements, the second of as many index look-ups as there are slots; nothing between them is read.
-    """
-    first = QueueSample.objects.filter(at__gt=now - window, at__lte=now).aggregate(first=Min("at"))["first"]
-    if first is None:
+    """When the last sample of each slot was taken. Slots end at round instants, so that the points stay as time goes on."""
+    times = list(SampleTime.objects.filter(at__gt=now - window, at__lte=now).order_by("at").values_list("at", flat=True))
+    if not times:
         return []
-    slot = _slot(window, now - first)
-    end = now - timedelta(seconds=now.timestamp() % slot.total_seconds()) + slot
-    ends = [end - slot * at for at in range(POINTS + 1)]
-    newest = QueueSample.objects.order_by("-at")[:1]
-    row = newest.values_list(*(_last_between(until - slot, min(until, now)) for until in ends)).first()
-    return [at for at in row or () if at is not None]
+    slot = _slot(window, now - times[0]).total_seconds()
+    return list({ceil(at.timestamp() / slot): at for at in times}.values())
 
 
 def _slot(window: timedelta, span: timedelta) -> timedelta:
@@ -169,8 +163,3 @@ def _slot(window: timedelta, span: timedelta) -> timedelta:
     while slot / 2 >= EVERY and slot / 2 * POINTS >= span:
         slot /= 2
     return slot
-
-
-def _last_between(begin: datetime, end: datetime) -> Subquery:
-    last = QueueSample.objects.filter(at__gt=begin, at__lte=end).order_by("-at").values("at")[:1]
-    return Subquery(last, output_field=DateTimeField())

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from cluster.access import policy
@@ -104,8 +106,12 @@ BINARY = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "Gi
 
 
 def _text(units: int, resource: str) -> str:
-    number, unit = amount(units, resource)
-    return f"{number} {unit}".strip()
+    return _said(units, resource, get_language())
+
+
+@lru_cache(maxsize=8192)
+def _said(units: int, resource: str, _language: str | None) -> str:
+    return " ".join(amount(units, resource)).strip()
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from cluster.models import Event, Node
 from jobs.choices import GroupPhase, JobPhase, PodPhase
 from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
-from queues.models import Queue, QueueSample
+from queues.models import Queue, QueueSample, SampleTime
 
 GPU = "nvidia.com/gpu"
 MODELS = ("NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "Tesla-V100-SXM2-32GB")
@@ -195,6 +195,9 @@ def save(*rows: Iterable[Any]) -> None:
         batch = list(found)
         if batch:
             type(batch[0]).objects.bulk_create(batch, batch_size=500)
+        if batch and isinstance(batch[0], QueueSample):
+            moments = [SampleTime(at=at, run=1) for at in sorted({sample.at for sample in batch})]
+            SampleTime.objects.bulk_create(moments, ignore_conflicts=True)
 
 
 def fleet() -> None:

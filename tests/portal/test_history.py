@@ -35,7 +35,7 @@ def sample(at, **gpus):
 def test_a_window_is_thinned_to_the_last_sample_of_each_slot(django_assert_num_queries):
     for second in range(0, 7200, 10):
         sample(NOW - timedelta(seconds=second), a=second)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         found = history.shares_over_time(["a"], [], GPU, HOUR, NOW)
     assert len(found.times) in (history.POINTS, history.POINTS + 1)
     assert found.times == sorted(found.times)
