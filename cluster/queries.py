@@ -103,12 +103,18 @@ def cells_of(node: Node, holders: Iterable[Holder], present: datetime) -> tuple[
     for index in range(node.gpu_count):
         memory = node.gpu_cards[index][1] if index < len(node.gpu_cards) else node.gpu_memory_mib
         parts, over = _parts(held[index], memory, alike) if index in held else ((), False)
-        load = usage.load_of(index)
+        measured = usage if _covers(usage, parts) else gpu_usage.NOTHING
+        load = measured.load_of(index)
         state = state_of(*facts, index in ill, parts, bool(reserved), load)
         if state == "reserved":
             parts = (Part(reserved.pop(0), 0),)
-        cells.append(Cell(index, state, parts, memory, load, usage.memory_of(index), over))
+        cells.append(Cell(index, state, parts, memory, load, measured.memory_of(index), over))
     return tuple(cells)
+
+
+def _covers(usage: gpu_usage.GpuUsage, parts: Sequence[Part]) -> bool:
+    """Whether a measurement is of those who hold a GPU now, and not of who had it before."""
+    return bool(parts) and all(part.holder.since is None or part.holder.since.timestamp() <= usage.at for part in parts)
 
 
 def _parts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -130,6 +130,18 @@ def test_a_held_gpu_is_idle_only_when_it_was_measured_to_be() -> None:
     assert [(cell.state, cell.load, cell.used) for cell in cells] == [("idle", 0, 1_000), ("allocated", None, None)]
     old = usage | {"at": NOW.timestamp() - 301}
     assert [(cell.state, cell.load) for cell in cells_of(node(gpu_usage=old), [held], NOW)] == [("allocated", None)] * 2
+
+
+def test_what_was_measured_before_a_pod_began_says_nothing_of_it() -> None:
+    usage = {"at": NOW.timestamp() - 60, "load": [0, 90, 70], "memory": [0, 9, 7]}
+    new = replace(ANNA, gpus=(0,), since=NOW - timedelta(seconds=30))
+    old = replace(BO, gpus=(1,), since=NOW - timedelta(seconds=90))
+    cells = cells_of(node(3, gpu_usage=usage), [new, old], NOW)
+    assert [(cell.state, cell.load, cell.used) for cell in cells] == [
+        ("allocated", None, None),
+        ("allocated", 90, 9),
+        ("free", None, None),
+    ]
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "7", '{"load": [1]}', '{"time": 5, "load": [1]}', '{"time": "soon"}'])
