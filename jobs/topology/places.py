@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count, Max, QuerySet
 
 from jobs.models import Job, Pod
+from jobs.pages.workloads import OCCUPYING
 from jobs.topology.stock import Joined, mask
 
 LABELLED = 160
@@ -46,7 +47,7 @@ class Places:
 def of_job(job: Job) -> Places | None:
     """The pods that have a node, summed by the database; of an ended job without any those of its last run; None: no pod."""
     pods = Pod.objects.filter(job_uid=job.uid).exclude(node="")
-    held = _summed(pods.filter(deleted_at=None), job.replicas)
+    held = _summed(pods.filter(deleted_at=None, phase__in=OCCUPYING), job.replicas)
     if held:
         return Places("was" if job.finished_at or job.deleted_at else "now", held)
     if not job.finished_at and not job.deleted_at:

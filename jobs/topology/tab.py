@@ -9,6 +9,7 @@ from typing import Any
 from cluster.objects import is_gpu
 from cluster.quantities import gpu_count
 from jobs.choices import JobPhase
+from jobs.keys import pod_name
 from jobs.models import Job, Task
 from jobs.topology import foretold, placement, places
 from jobs.topology.facts import ground
@@ -16,6 +17,7 @@ from jobs.topology.network import Network
 from jobs.topology.placement import Placement
 from jobs.topology.stock import Machine, stock
 from scheduler.topology.fragments import Shape
+from scheduler.topology.gpu import indices
 from scheduler.topology.hypernodes import TOP
 from scheduler.topology.nearest import nearest
 
@@ -51,13 +53,14 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what a task holds on a node."""
+    """One line of the table: what a task holds on a node. `names` of the pods are known where there are not too many."""
 
     task: str
     node: str
     domain: str
     pods: int
     gpus: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def context(user: Any, job: Job, tasks: Sequence[Task]) -> dict[str, Any]:
     return {
         "drawn": drawn,
         "places_kind": found.kind if found is not None else "",
-        "place_rows": rows(drawn, machines, network) if drawn is not None else [],
+        "place_rows": rows(job.name, drawn, machines, network) if drawn is not None else [],
         "places_more": max(0, len(found.held) - ROWS) if found is not None else 0,
         "nearest": nearer,
         "best": best_of(nearer),
@@ -94,13 +97,13 @@ def context(user: Any, job: Job, tasks: Sequence[Task]) -> dict[str, Any]:
     }
 
 
-def rows(drawn: Placement, machines: Sequence[Machine], network: Network) -> list[Row]:
+def rows(job: str, drawn: Placement, machines: Sequence[Machine], network: Network) -> list[Row]:
     """The places as a table."""
     leaf, tree = network.tree.leaf.tolist(), network.tree
     at = {machine.name: tree.domains[leaf[row]].name for row, machine in enumerate(machines) if leaf[row] >= 0}
     return [
         Row(held.task, held.node, "" if at.get(held.node, TOP) == TOP else at[held.node], held.pods,
-            tuple(gpu for gpu in range(held.gpus.bit_length()) if held.gpus >> gpu & 1))
+            indices(held.gpus), tuple(pod_name(job, held.task, index) for index in sorted(held.labels.values())))
         for held in drawn.places.held[:ROWS]
     ]  # fmt: skip
 

@@ -61,10 +61,13 @@ def domain(request: HttpRequest, name: str) -> HttpResponse:
         "network": known.network,
         "below": row.children,
         "state_words": gpu_words.states(),
+        "legend": [],
         "is_large": row.nodes > NODES,
     }
     if not context["is_large"]:
-        context["nodes"] = _nodes(request, row, known.unusable_parts)
+        context["nodes"] = nodes = _nodes(request, row, known.unusable_parts)
+        there = {cell.state for node in nodes for cell in node["strip"].cells}
+        context["legend"] = [(state, word) for state, word in gpu_words.states().items() if state in there]
     return render(request, "topology/domain.html", context)
 
 

@@ -45,7 +45,7 @@ def of_trial(user: Any, manifest: Obj, trial: Trial) -> dict[str, Any]:
     nearer = tab.near(machines, network, asked) if not trial.starts else []
     return {
         "drawn": drawn,
-        "place_rows": tab.rows(drawn, machines, network) if drawn is not None else [],
+        "place_rows": tab.rows(objects.name(manifest), drawn, machines, network) if drawn is not None else [],
         "places_more": max(0, len(found.held) - tab.ROWS),
         "nearest": nearer,
         "best": tab.best_of(nearer),
