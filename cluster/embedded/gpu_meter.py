@@ -22,7 +22,7 @@ from cluster.port import Cluster, Obj, Victim
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 120.0
+INTERVAL = 60.0
 """Seconds of the cluster's time between two measurements."""
 LARGEST = 250
 """Nodes up to which a fleet is measured."""
