@@ -118,10 +118,9 @@ def measure(gpus: int, rounds: int, client: Any, server: str, browser: Any) -> l
     fleet = page.partition('id="hm-data"')[2].partition("</script>")[0]
     late = median(painted)
     reached = ("yes" if late <= AIM else "no") if gpus == SIZES[1] else ""
-    return [
-        f"{spent:.0f}", f"{worked:.0f}", f"{len(page.encode()) / 1000:.0f}", f"{len(fleet.encode()) / 1000:.0f}", f"{late:.0f}", f"{min(painted):.0f}",
-        f"{whole:.0f}", f"{busy:.0f}", f"{percentile(frames, 0.95):.0f}", reached,
-    ]  # fmt: skip
+    sizes = [f"{len(text.encode()) / 1000:.0f}" for text in (page, fleet)]
+    times = [late, min(painted), whole, busy, percentile(frames, 0.95)]
+    return [f"{spent:.0f}", f"{worked:.0f}", *sizes, *(f"{each:.0f}" for each in times), reached]
 
 
 def fill(gpus: int) -> None:
