@@ -42,14 +42,14 @@ class Strip:
         for cell in self.cells:
             last = runs[-1] if runs else None
             if last is not None and _is_like(last.cell, cell):
-                last.last = cell.index
+                last.add(cell)
             else:
-                runs.append(Run(cell.index, cell.index, cell))
+                runs.append(Run(cell.index, cell.index, cell, [cell.load]))
         return runs
 
 
 def _is_like(a: Cell, b: Cell) -> bool:
-    said = [(cell.state, _job_of(cell), cell.size, cell.load) for cell in (a, b)]
+    said = [(cell.state, _job_of(cell), cell.size) for cell in (a, b)]
     return max(len(a.parts), len(b.parts)) < 2 and said[0] == said[1]
 
 
@@ -59,11 +59,25 @@ def _job_of(cell: Cell) -> str:
 
 @dataclass(slots=True)
 class Run:
-    """GPUs `first` to `last` of a node, alike in state and job; `cell` is the first."""
+    """GPUs `first` to `last` of a node, alike in state and job; `cell` is the first, `loads` are of all."""
 
     first: int
     last: int
     cell: Cell
+    loads: list[int | None]
+
+    def add(self, cell: Cell) -> None:
+        """Make it longer by the next GPU."""
+        self.last = cell.index
+        self.loads.append(cell.load)
+
+    @property
+    def load(self) -> str:
+        """What is measured, in per cent, as `71` or `35–89`; empty when one is not."""
+        known = [load for load in self.loads if load is not None]
+        if len(known) < len(self.loads):
+            return ""
+        return "–".join(str(load) for load in sorted({min(known), max(known)}))
 
     @property
     def state(self) -> str:

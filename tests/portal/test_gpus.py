@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -290,3 +291,17 @@ def test_the_page_without_script_has_the_table_with_filters_and_files(shared, me
         reverse("jobs:detail", args=[shared[0].uid]),
     ):
         assert part in noscript
+
+
+def test_the_table_says_alike_gpus_once_with_what_is_measured_of_them(cluster):
+    job = factories.job("train")
+    usage = {"at": runtime.now().timestamp(), "load": [35, 89, 60, 7], "memory": []}
+    node = factories.node("n", 5, gpu_usage=usage)
+    long_ago = factories.now() - timedelta(hours=1)
+    factories.save([node], [job], factories.pods(job, 1, node="n", gpus=[0, 1, 2, 4], started_at=long_ago))
+    strip = next(strip for strip in queries.fleet(_Known()).strips)
+    assert [(run.first, run.last, run.state, run.load) for run in strip.runs] == [
+        (0, 2, "allocated", "35–89"),
+        (3, 3, "free", ""),
+        (4, 4, "allocated", ""),
+    ]
