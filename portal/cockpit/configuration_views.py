@@ -82,7 +82,11 @@ def edit(request: HttpRequest) -> HttpResponse:
         return render(request, "portal/cockpit/edit.html", {"none": True}, status=409)
     if request.method == "GET":
         given = request.GET.get("version", "")
-        begun = ConfigurationVersion.objects.filter(pk=int(given)).first() if given.isascii() and given.isdigit() else newest
+        begun = (
+            ConfigurationVersion.objects.filter(pk=int(given)).first()
+            if given.isascii() and given.isdigit() and len(given) < 19
+            else newest
+        )
         return render(request, "portal/cockpit/edit.html", _editor(newest, (begun or newest).text, newest.pk))
     text = request.POST.get("text", "").replace("\r\n", "\n")
     base, note = request.POST.get("base", ""), request.POST.get("note", "").strip()

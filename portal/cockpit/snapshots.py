@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import time
+import zlib
 from typing import Any
 
 from django.conf import settings
 
 from cluster import runtime
 from cluster.disclosure import HIDDEN, LAST_APPLIED, shown
-from cluster.errors import Unavailable
+from cluster.errors import BadRequest, Unavailable
 from cluster.kinds import CONFIG_MAP, POD
 from cluster.port import Cluster, Obj
 from portal import parts
+from portal.body_limit import LIMIT
 from portal.models import SchedulerConfiguration
 from scheduler import conf as configuration
 from scheduler.cache import KINDS
@@ -22,8 +25,10 @@ from scheduler.snapshot import Snapshot
 
 LONGEST = 30.0
 """Wall seconds that reading the cluster may take."""
-UPLOAD = 64 * 1024 * 1024
-"""Bytes of a snapshot that is replayed on a page."""
+UPLOAD = LIMIT
+"""Bytes of a file that is replayed on a page: packed, that is a large cluster."""
+UNPACKED = 256 * 2**20
+"""Bytes that a packed one may unpack to."""
 ABOUT_DEVICES = ("vgpu", "geometr", "device")
 """What the names of ConfigMaps about devices have in them; no others are taken along."""
 _SECRET = re.compile(
@@ -96,7 +101,25 @@ def without_secrets(text: str) -> str:
 
 def replayed(content: bytes, conf: str = "") -> Decisions:
     """The decisions of a snapshot's cycle, also by another configuration. Raises BadRequest, `scheduler.conf.ConfError`."""
-    return replay(Snapshot.load(content, limit=UPLOAD), conf, scheduler_names=settings.BASALT_SCHEDULER_NAMES)[0]
+    return replay(load(content), conf, scheduler_names=settings.BASALT_SCHEDULER_NAMES)[0]
+
+
+def packed(snapshot: Snapshot) -> bytes:
+    """As it is given out: gzip."""
+    return gzip.compress(snapshot.dump(), 6, mtime=0)
+
+
+def load(content: bytes) -> Snapshot:
+    """A snapshot from a file, packed or not. Raises BadRequest."""
+    if content[:2] == b"\x1f\x8b":
+        reader = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            content = reader.decompress(content, UNPACKED)
+        except zlib.error as error:
+            raise BadRequest(f"the file is not what gzip writes: {error}") from None
+        if not reader.eof:
+            raise BadRequest(f"the file is cut short, or unpacks to more than {UNPACKED >> 20} MiB")
+    return Snapshot.load(content, limit=UNPACKED)
 
 
 def as_json(found: Decisions) -> dict[str, Any]:

@@ -124,12 +124,12 @@ def _replayed(request: HttpRequest, found: Any) -> dict[str, Any]:
 
 @require_GET
 def snapshot_file(request: HttpRequest) -> HttpResponse:
-    """What the scheduler schedules by at this moment, as one JSON List."""
+    """What the scheduler schedules by at this moment, as one JSON List, packed."""
     may(request, "scheduler.snapshot")
     try:
         taken = snapshots.take()
     except ApiError as error:
         return render(request, "portal/cockpit/snapshot.html", {"error": error.message}, status=error.status)
-    answer = HttpResponse(taken.dump(), content_type="application/json")
-    answer["Content-Disposition"] = f'attachment; filename="snapshot-{runtime.now():%Y%m%d-%H%M%S}.json"'
+    answer = HttpResponse(snapshots.packed(taken), content_type="application/gzip")
+    answer["Content-Disposition"] = f'attachment; filename="snapshot-{runtime.now():%Y%m%d-%H%M%S}.json.gz"'
     return answer

@@ -15,5 +15,5 @@ urlpatterns = [
     path("configuration/volcano-scheduler.conf", configuration_views.download, name="download"),
     path("what-if/", try_views.what_if_page, name="what_if"),
     path("snapshot/", try_views.snapshot, name="snapshot"),
-    path("snapshot/snapshot.json", try_views.snapshot_file, name="snapshot_file"),
+    path("snapshot/snapshot.json.gz", try_views.snapshot_file, name="snapshot_file"),
 ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 from django.utils.formats import number_format
 
 from cluster import display
+from cluster.access import policy
 
 register = template.Library()
 
@@ -24,3 +27,9 @@ def ms(value: float | None) -> str:
 def whole(value: float | None) -> str:
     """A rounded number."""
     return "–" if value is None else display.number(round(value))
+
+
+@register.simple_tag(takes_context=True)
+def may(context: dict[str, Any], action: str) -> bool:
+    """Whether who looks at the page has a right."""
+    return bool(policy().may(context["request"].user, action))

@@ -11,10 +11,9 @@ from django.core.management import BaseCommand, CommandError
 
 from cluster.errors import BadRequest
 from jobs.schedulers import scheduler_names
-from portal.cockpit.snapshots import as_json
+from portal.cockpit.snapshots import as_json, load
 from scheduler.conf import ConfError
 from scheduler.replay import replay
-from scheduler.snapshot import Snapshot
 
 _BAD_FILE = 2
 
@@ -26,7 +25,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("snapshot", type=Path, help="a snapshot (JSON)")
+        parser.add_argument("snapshot", type=Path, help="a snapshot (JSON, or as the portal packs it)")
         parser.add_argument("--conf", metavar="FILE", type=Path, help="by another configuration than the snapshot's own")
         parser.add_argument("--cycles", metavar="N", type=int, default=1, choices=range(1, 1001), help="how many cycles (1)")
         parser.add_argument("-o", "--output", choices=["json", "text"], default="text", help="text (default) or json")
@@ -34,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         try:
             conf = options["conf"].read_text("utf-8") if options["conf"] else ""
-            snapshot = Snapshot.load(options["snapshot"].read_bytes())
+            snapshot = load(options["snapshot"].read_bytes())
             found = replay(snapshot, conf, cycles=options["cycles"], scheduler_names=scheduler_names())
         except (OSError, UnicodeError) as error:
             raise CommandError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from io import StringIO
 
@@ -79,12 +80,21 @@ def test_what_looks_like_a_secret_in_a_configuration_is_hidden(line):
 def test_the_page_gives_it_out_and_replays_it(client, make_user, cluster):
     client.force_login(make_user("boss", staff=True))
     content = client.get(reverse("cockpit:snapshot_file")).content
-    assert Snapshot.load(content).at
+    assert Snapshot.load(gzip.decompress(content)).at
+    assert snapshots.load(content) == snapshots.load(gzip.decompress(content))
     html = client.post(reverse("cockpit:snapshot"), {"snapshot": SimpleUploadedFile("s.json", content)}).content.decode()
     assert "default/a-w-0" in html
     other = {"snapshot": SimpleUploadedFile("s.json", content), "conf": 'actions: "backfill"\ntiers: []\n'}
     assert "Pods placed: 0" in client.post(reverse("cockpit:snapshot"), other).content.decode()
-    for given in ({}, {"snapshot": SimpleUploadedFile("s.json", b"{[")}, {**other, "conf": "actions: nothing\ntiers: []\n"}):
+    cut = {"snapshot": SimpleUploadedFile("s.gz", content[:-20])}
+    bomb = {"snapshot": SimpleUploadedFile("s.gz", gzip.compress(b" " * (snapshots.UNPACKED + 1), 1))}
+    for given in (
+        {},
+        {"snapshot": SimpleUploadedFile("s.json", b"{[")},
+        cut,
+        bomb,
+        {**other, "conf": "actions: nothing\ntiers: []\n"},
+    ):
         if "conf" in given:
             given["snapshot"] = SimpleUploadedFile("s.json", content)
         assert client.post(reverse("cockpit:snapshot"), given).status_code == 422

@@ -211,7 +211,9 @@ def test_rest_answers_the_same(client, make_user, shown):
 
     api.current, before = (lambda: shown.copy), api.current
     try:
-        told = client.post("/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0 n1", "add": "3*n1"}, "application/json").json()
+        told = client.post(
+            "/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0 n1", "add": "3*n1"}, "application/json"
+        ).json()
         wrong = client.post("/api/v1/scheduler/what-if", {"capability.a": "x"}, "application/json")
     finally:
         api.current = before
