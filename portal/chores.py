@@ -1,4 +1,5 @@
-"""What each web process of a Kubernetes cluster does beside serving: actions on many jobs, and the last lines of logs.
+"""What each web process of a Kubernetes cluster does beside serving: actions on many jobs, the last lines of logs, a look whether
+the cluster answers.
 
 Rows in the database say who works on what, so any number of processes may.
 """
@@ -10,13 +11,14 @@ import threading
 from jobs.bulk.worker import Worker
 from jobs.logs import tails
 from portal.parts import Run, keep_running
+from portal.reach import reach
 
 _stop = threading.Event()
 
 
 def runs() -> dict[str, Run]:
     """The chores by name."""
-    return {"bulk": Worker().run, "log tails": tails.run}
+    return {"bulk": Worker().run, "log tails": tails.run, "reach": reach.run}
 
 
 def begin() -> None:

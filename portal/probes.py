@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from cluster import runtime
 from cluster.errors import Unavailable
 from portal import migrated
+from portal.reach import reach
 
 
 @login_not_required
@@ -24,7 +25,10 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """The database answers and has its tables, and a cluster is connected; else 503 with what is missing."""
+    """The database answers and has its tables, and a cluster is connected; else 503 with what is missing.
+
+    A cluster that does not answer for a while is said, and no reason to send nobody here: pages are read from the database.
+    """
     checks = {"database": "ok", "cluster": "ok"}
     try:
         with connection.cursor() as cursor:
@@ -37,7 +41,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
     except Unavailable:
         checks["cluster"] = "is not connected"
     ready = set(checks.values()) == {"ok"}
-    return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+    status = "ok" if ready else "not ready"
+    if ready and (since := reach.away_since) is not None:
+        status, checks["cluster"] = "degraded", f"does not answer since {since:%Y-%m-%dT%H:%M:%SZ}"
+    return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)
 
 
 PROBES = {"/healthz": healthz, "/readyz": readyz}

@@ -23,6 +23,7 @@ from cluster.access import policy
 from jobs.pages.podgrid import Cell, Row, Stretch
 from portal import figures, processes, states, words
 from portal.preferences import of as preferences_of
+from portal.reach import reach
 from portal.timezones import offset_of
 from queues.colours import categories
 from queues.models import Queue
@@ -169,6 +170,12 @@ def density(context: Context) -> str:
     """How high the rows of lists are, by the reader's own wish; empty for the usual."""
     request = context.get("request")
     return str(preferences_of(request).get("density", "")) if request is not None else ""
+
+
+@register.simple_tag
+def away_since() -> datetime | None:
+    """Since when the cluster does not answer; None while it does."""
+    return reach.away_since
 
 
 @register.simple_tag
