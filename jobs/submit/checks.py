@@ -61,8 +61,8 @@ def try_bundles_with(trial: Trial) -> None:
     _trials[:] = [trial]
 
 
-def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | None = None) -> Check:
-    """Look at a text for a user. Nothing is written; only Unavailable is raised."""
+def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | None = None, draft: Draft | None = None) -> Check:
+    """Look at a text for a user. Nothing is written; only Unavailable is raised. `draft` saves reading the text once more."""
     result = Check(text)
     try:
         found = documents.load(text)
@@ -77,7 +77,7 @@ def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | 
         result.faults = [fault for trial in _trials for fault in trial(cluster, found, user)]
         return result
     try:
-        result.draft = Draft(text)
+        result.draft = draft if draft is not None and draft.text == text else Draft(text)
     except DraftError as error:
         result.faults = [Fault(str(error), line=error.line)]
         return result

@@ -167,7 +167,7 @@ def _edited(request: HttpRequest, wish: str) -> Check:
             checked.faults.append(Fault(str(error), line=error.line))
             return checked
         text = draft.text
-    return _checked(request, text, start)
+    return _checked(request, text, start, draft)
 
 
 def _change_tasks(draft: Draft, wish: str) -> None:
@@ -178,9 +178,9 @@ def _change_tasks(draft: Draft, wish: str) -> None:
         forms.remove_task(draft, int(found[1]))
 
 
-def _checked(request: HttpRequest, text: str, start: dict[str, str] | None) -> Check:
+def _checked(request: HttpRequest, text: str, start: dict[str, str] | None, draft: Draft | None = None) -> Check:
     try:
-        return check(runtime.current(), text, user=request.user, start=start)
+        return check(runtime.current(), text, user=request.user, start=start, draft=draft)
     except Unavailable as error:
         checked = Check(text)
         checked.faults = [Fault(error.message)]
