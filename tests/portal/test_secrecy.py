@@ -22,7 +22,8 @@ from jobs.plugins.ssh import new_keys
 from portal.live import topics
 from portal.mirror import PROJECTIONS
 from tests.jobs.world import World, job, task
-from tests.portal.test_access import TABLE, _named, address, get_resolver
+from tests.portal.site import address, named
+from tests.portal.test_access import TABLE
 
 PRIVATE, PUBLIC = new_keys()
 GIVEN = PRIVATE.splitlines()[5]  # a line of the key in the manifest
@@ -90,7 +91,7 @@ def assert_clean(where, text, needles):
 def test_no_route_shows_a_key(world, needles, root, caplog):
     """Every address that can be read, by name and by uid, as its owner and as an administrator."""
     _leave_one_of_each(world)
-    known = dict(_named(get_resolver()))
+    known = dict(named(get_resolver()))
     names = [entry.removeprefix("GET:") for text in TABLE.values() for entry in text.split()]
     read = 0
     for name in [name for name in names if name in known]:
