@@ -110,5 +110,6 @@ def _hours(sums: int, resource: str) -> tuple[str, str]:
     text, unit = amount(round(sums / HOUR), resource)
     value = sums / HOUR / history.divisor(resource)
     if not unit and 0 < value < 10:
-        text = number_format(round(value, 2), decimal_pos=2, use_l10n=True)
+        text = number_format(max(0.01, round(value, 2)), decimal_pos=2, use_l10n=True)
+        text = f"< {text}" if value < 0.005 else text
     return text, unit
