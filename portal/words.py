@@ -27,6 +27,7 @@ def for_scripts() -> dict[str, object]:
         "live": _("Live"),
         "offline": _("Offline"),
         "connecting": _("Connecting"),
+        "since": _("since %(time)s"),
         "signedOut": _("You are signed out. Reload the page to sign in again."),
         "lost": _("Live updates lost at %(time)s."),
         "moment": _("You see the state of that moment. Trying again in %(seconds)s s; pages still load."),

@@ -52,7 +52,7 @@ function tick() {
     if (element.textContent !== text) element.textContent = text;
   });
   const clock = document.querySelector("[data-clock]");
-  if (clock) clock.textContent = `${clockOf(now)} ${offsetOf(now)}`;
+  if (clock && root.dataset.link !== "off") clock.textContent = `${clockOf(now)} ${offsetOf(now)}`;
 }
 tick();
 setInterval(tick, 1000);

@@ -5,7 +5,7 @@
 // A topic's first message after subscribing sets its sequence; a gap later on means that something was lost, and the
 // client subscribes again from nothing. After a break it asks for what came since its last number.
 import { fill, words } from "./words.js";
-import { clockOf } from "./zone.js";
+import { clockOf, offsetOf } from "./zone.js";
 
 const HIDDEN_REST = 30_000; // a hidden tab lets go of the socket after this long
 const PING = 25_000;
@@ -57,6 +57,7 @@ function send(message) {
 function connect() {
   if (over || socket || topics.size === 0 || document.hidden) return;
   clearTimeout(retryTimer);
+  if (lostAt !== null) show("connecting");
   socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`);
   socket.onopen = () => {
     for (const [name, topic] of topics) ask(name, topic);
@@ -110,11 +111,13 @@ const link = document.querySelector("[data-live-link]");
 const banner = document.querySelector("[data-live-banner]");
 
 function show(state) {
-  document.documentElement.dataset.link = state;
+  document.documentElement.dataset.link = state === "on" ? "on" : "off";
   if (link) {
     link.hidden = false;
-    link.querySelector(".ba-dot").dataset.live = state;
-    link.querySelector("[data-live-word]").textContent = state === "on" ? words.live : words.offline;
+    link.querySelector(".ba-dot").dataset.live = state === "on" ? "on" : "off";
+    link.querySelector("[data-live-word]").textContent = { on: words.live, off: words.offline, connecting: words.connecting }[state];
+    const clock = link.querySelector("[data-clock]");
+    if (clock && lostAt !== null && state !== "on") clock.textContent = fill(words.since, { time: `${clockOf(lostAt)} ${offsetOf(lostAt)}` });
   }
   if (state === "on") {
     lostAt = null;
