@@ -36,7 +36,7 @@ function option(data) {
         return [`${box.dataset.cycle} ${data.numbers[at]} · ${clock(data.times[at])} · <b>${numberWords(sums[at])}</b> ms`, ...lines].join("<br>");
       },
     },
-    xAxis: { ...base.xAxis, type: "category", min: undefined, max: undefined, data: data.times, axisLabel: { ...base.xAxis.axisLabel, formatter: (at) => clock(Number(at)), interval: Math.max(0, Math.ceil(data.times.length / Math.max(2, box.clientWidth / 190)) - 1) } },
+    xAxis: { ...base.xAxis, type: "category", min: undefined, max: undefined, axisPointer: { label: { show: false } }, data: data.times.map(String), axisLabel: { ...base.xAxis.axisLabel, formatter: (at) => clock(Number(at)), interval: Math.max(0, Math.ceil(data.times.length / Math.max(2, box.clientWidth / 190)) - 1) } },
     yAxis: { ...base.yAxis, ...nice(Math.max(1, data.p99 ?? 0, ...sums)) },
     series,
   };
