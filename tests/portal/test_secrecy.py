@@ -9,7 +9,7 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core import serializers
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 
 from cluster import runtime
 from cluster.disclosure import HIDDEN, LAST_APPLIED, shown
