@@ -138,6 +138,7 @@ def test_real_manifests_lose_nothing_when_a_field_is_changed(shared_dir):
             if not before or before.get("kind") != "Job" or "tasks" not in before.get("spec", {}):
                 continue
             seen += 1
+            assert edit(text).text == text.replace("\r\n", "\n")
             draft = edit(text, queue="elsewhere", tasks__0__gpus="5", on_eviction="AbortJob")
             after = yaml.safe_load(draft.text)
             assert after["spec"]["queue"] == "elsewhere"
