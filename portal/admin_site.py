@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from cluster import runtime
+from portal.templatetags.basalt import theme
 
 # Unfold renders Alpine directives and small inline scripts, which evaluate text; nobody but staff reaches these pages.
 _POLICY = {"script-src": [SELF, UNSAFE_INLINE, UNSAFE_EVAL], "style-src": [SELF, UNSAFE_INLINE]}
@@ -30,6 +31,10 @@ class BasaltAdminSite(UnfoldAdminSite):
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
         return csp_replace(_POLICY)(super().admin_view(view, cacheable))
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """In the theme that the reader chose; without a choice Unfold asks the system."""
+        return super().each_context(request) | {"theme": theme(request.COOKIES.get("theme")) or None}
 
     @login_not_required
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

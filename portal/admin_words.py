@@ -20,6 +20,7 @@ MODELS: dict[str, tuple[str | Promise, str | Promise]] = {
     "axes.accesslog": (_("login"), _("Logins")),
     "cluster.hypernode": (_("network domain"), _("Network domains")),
     "cluster.node": (_("node"), _("Nodes")),
+    "jobs.blueprint": (_("blueprint"), _("Blueprints")),
     "jobs.job": (_("job"), _("Jobs")),
     "jobs.pod": (_("pod"), _("Pods")),
     "jobs.podgroup": (_("gang"), _("Gangs")),

@@ -25,8 +25,8 @@ from portal.timezones import offset_of
 
 KEY = "preferences"
 YEAR = 365 * 24 * 3600
-THEMES = (("", gettext_lazy("as the system")), ("light", gettext_lazy("light")), ("dark", gettext_lazy("dark")))
-DENSITIES = (("", gettext_lazy("normal")), ("roomy", gettext_lazy("roomy")))
+THEMES = (("", gettext_lazy("As the system")), ("light", gettext_lazy("Light")), ("dark", gettext_lazy("Dark")))
+DENSITIES = (("", gettext_lazy("Normal")), ("roomy", gettext_lazy("Roomy")))
 
 
 @cache
@@ -39,7 +39,7 @@ def zones() -> tuple[str, ...]:
 def _zone_choices() -> list[tuple[str, str]]:
     now = datetime.now(tz=zoneinfo.ZoneInfo("UTC"))
     named = [(name, f"{name} ({offset_of(now.astimezone(zoneinfo.ZoneInfo(name)))})") for name in zones()]
-    return [("", _("as the browser")), *named]
+    return [("", _("As the browser")), *named]
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -90,6 +90,6 @@ def preferences(request: HttpRequest) -> HttpResponse:
         carry(request, response, form.save())
         messages.success(request, _("Kept."))
         return response
-    now = timezone.localtime()
-    context = {"form": form, "now": now, "offset": offset_of(now), "zone": timezone.get_current_timezone_name()}
+    now, zone = timezone.localtime(), timezone.get_current_timezone_name()
+    context = {"form": form, "now": now, "offset": offset_of(now), "zone": zone if zone != offset_of(now) else ""}
     return render(request, "portal/preferences.html", context, status=422 if form.errors else 200)

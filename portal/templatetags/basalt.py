@@ -148,7 +148,7 @@ def since(moment: datetime | None, until: datetime | None = None) -> SafeString:
 
 @register.simple_tag
 def at(moment: datetime | None, form: str = "auto") -> SafeString:
-    """An instant in the reader's time zone: `time` 14:02:18, `auto` adds the day when it is not today; `minute` alike, shorter."""
+    """An instant in the reader's zone: `time` 14:02:18, `auto` adds the day when it is not today; `minute` alike, shorter."""
     if moment is None:
         return SafeString("–")
     local = timezone.localtime(moment)

@@ -249,3 +249,12 @@ def test_the_admin_names_things_in_the_readers_language(client: Client, make_use
     assert all(word in html for word in ("Login attempts", "API tokens", "Users and groups"))
     client.cookies["django_language"] = "zh-hans"
     assert "\u767b\u5f55\u5c1d\u8bd5" in client.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize(("chosen", "drawn"), [("dark", 'class="dark"'), ("light", 'class="light"'), ("pink", "")])
+def test_the_admin_follows_the_theme(client: Client, chosen: str, drawn: str):
+    client.force_login(get_user_model().objects.create_superuser("root"), "django.contrib.auth.backends.ModelBackend")
+    client.cookies["theme"] = chosen
+    head = client.get("/admin/").content.decode().split("<head>")[0]
+    assert drawn in head
+    assert drawn or not re.search(r'<html[^>]*class="', head)
