@@ -55,7 +55,7 @@ def sets(node: Node, strip: Strip) -> dict[str, Any]:
     return {
         "sets": found,
         "offers": offers,
-        "holdings": [Holding(holder, held) for holder, held in zip(holders, found.held, strict=True)],
+        "holdings": [Holding(holder, held) for holder, held in zip(holders, found.held)],
         "best_pair": pair,
         "islands": island_cells(found, strip),
     }

@@ -210,7 +210,7 @@ def _draw_cells(
             paths[name].append(_square(left + place * step, y, cell, high))
         foot = y + high - 3
         if is_named:
-            marks = [(gpu, index) for held in mine if held.gpus for gpu, index in held.labels.items() if gpu < node.gpus]
+            marks = [(gpu, index) for held in mine if held.gpus for gpu, index in held.labels.items() if 0 <= gpu < node.gpus]
             rack.labels += [(left + gpu * step + cell // 2, foot, index) for gpu, index in marks]
             if bare is not None and bare.pods == 1:
                 rack.labels += [(begin + cell // 2, foot, index) for index in bare.labels.values()]

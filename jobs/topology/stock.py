@@ -19,6 +19,8 @@ from jobs.pages.workloads import OCCUPYING
 from scheduler.topology.stock import NodeLeft, Stock
 
 BASICS = ("cpu", "memory")
+MOST_GPUS = 4096
+"""Of a node; an index from here on is none."""
 _NUMBER = re.compile(r"\d+")
 _MANY = 200
 """From so many nodes on, those of all are read, which is quicker than naming them."""
@@ -98,6 +100,7 @@ def machines(user: Any, resources: Collection[str] = (), names: Collection[str] 
 def _machine(row: Sequence[Any], mine: Taken, cards: Sequence[Sequence[Any]]) -> Machine:
     name, ready, cordoned, gpus, model, ill, rack, spine, room = row
     held = mine.gpus | mask(index for index, (uuid, _memory) in enumerate(cards) if uuid in mine.cards)
+    gpus = min(gpus, MOST_GPUS)
     whole = (1 << gpus) - 1
     return Machine(name, ready, cordoned, gpus, model, mask(ill) & whole, rack, spine, room, held & whole, mine)
 
@@ -130,10 +133,11 @@ def _sum(resource: str, only: Q | None = None) -> Sum:
 
 
 def mask(gpus: Iterable[int]) -> int:
-    """The bits of some GPU indices."""
+    """The bits of some GPU indices; what cannot be one (annotations are written by many hands) counts for nothing."""
     bits = 0
     for gpu in gpus:
-        bits |= 1 << gpu
+        if 0 <= gpu < MOST_GPUS:
+            bits |= 1 << gpu
     return bits
 
 

@@ -22,7 +22,7 @@ __all__ = ["CORDONED", "LEFTOVER", "SEVERAL", "Fragments", "Shape", "Unusable", 
 
 CORDONED, LEFTOVER, SEVERAL = "cordoned", "leftover", "several"
 _PODS = "pods"
-_MOST_MIXTURES = 512
+_MOST_MIXTURES = 256
 """Mixtures of shapes that are kept for one number of GPUs; of more those that ask the least in all stay."""
 
 

@@ -14,17 +14,22 @@ __all__ = ["graded", "islands", "of_node"]
 _LINK, _BANDWIDTH = 4, 2
 """The plugin's own weights of the two parts that a set keeps; the third, damage, is about what was free when it was chosen."""
 _FABRIC = link_rank("XGMI")
+_MOST = 64
 
 
 def of_node(
     links: Sequence[Sequence[str]], gpus: int, free: Collection[int], healthy: Collection[int], held: Sequence[Sequence[int]]
 ) -> NodeSets:
-    """What `cluster.gpusets.NodeSets` says. GPUs beyond the node's number count for nothing."""
+    """What `cluster.gpusets.NodeSets` says. GPUs beyond the node's number count for nothing; of a node with more than 64 nothing
+    is said, as no table of links is read of one.
+    """
+    if gpus > _MOST:
+        return NodeSets()
     known = len(links) >= gpus > 0
     matrix = LinkMatrix.of(links) if known else LinkMatrix.unknown(gpus)
     names = links if known else ()
-    room, sound = (mask([gpu for gpu in some if gpu < gpus]) for some in (free, healthy))
-    found = [tuple(sorted(gpu for gpu in each if gpu < gpus)) for each in held]
+    room, sound = (mask([gpu for gpu in some if 0 <= gpu < gpus]) for some in (free, healthy))
+    found = [tuple(sorted(gpu for gpu in each if 0 <= gpu < gpus)) for each in held]
     return NodeSets(
         known=known,
         islands=islands(links, gpus) if known else (),

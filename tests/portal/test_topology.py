@@ -349,3 +349,39 @@ def test_names_from_outside_are_escaped(member, db):
              reverse("topology:domain", args=[evil]), reverse("jobs:detail", args=[job.uid]) + "?tab=placement")  # fmt: skip
     for path in paths:
         assert "<img src=x" not in member.get(path).content.decode(), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/topology/?view=%00", "/topology/domains/%00/", "/topology/domains/" + "x" * 2000 + "/",
+        "/topology/fragments/?cause=%00&page=zz", "/topology/fragments/?page=-1", "/nodes/?sort=-%00&unusable=zz&spine=%27",
+        "/nodes/?q=%00&model=-&state=lost&rack=x", "/nodes/?sort=--used", "/api/v1/topology/domains/%00",
+        "/api/v1/topology/fragments?x=1", "/api/v1/nodes/%00/sets", "/api/v1/jobs/%00/placement",
+    ],
+)  # fmt: skip
+def test_nonsense_in_an_address_is_no_fault_of_the_server(member, fleet, path):
+    assert member.get(path).status_code in (200, 301, 400, 404)
+
+
+def test_annotations_that_make_no_sense_break_no_page(member, fleet):
+    job = gang(places=[("n0", (-1, 3, 10**15)), ("n1", (0,))])
+    Node.objects.filter(name="n0").update(gpu_unhealthy=[99], allocatable={})
+    for path in (
+        "/topology/",
+        "/nodes/",
+        "/nodes/n0/",
+        "/topology/domains/r0/",
+        reverse("jobs:detail", args=[job.uid]) + "?tab=placement",
+    ):
+        assert member.get(path).status_code == 200, path
+    assert member.get(f"/api/v1/jobs/{job.uid}/placement").json()["placement"]["gpus"] == 3
+
+
+def test_a_node_that_two_domains_claim_breaks_no_page(member, fleet):
+    net = domain("r9", 1, ["n0", "n3"], name_of_tier="rack")
+    factories.save([HyperNode(uid="r9", name="r9", resource_version=1, created_at=factories.now(), tier=1, tier_name="rack",
+                              members=net["spec"]["members"])])  # fmt: skip
+    job = gang(places=[("n0", (0, 1)), ("n3", (0, 1))], replicas=2)
+    assert member.get("/topology/").status_code == 200
+    assert 0.0 <= placement(member, job).context["drawn"].spread.score <= 1.0

@@ -84,3 +84,10 @@ def test_without_a_table_sets_are_by_index_and_nothing_is_said_of_links():
 
 def test_a_table_of_fewer_gpus_than_the_node_has_counts_as_none():
     assert of_node([["X", "NV4"], ["NV4", "X"]], 4, {0}, {0}, []).known is False
+
+
+def test_indices_that_make_no_sense_and_machines_without_end_break_nothing():
+    found = of_node([], 2, {-1, 0, 9}, {0, 1, 70}, [[-3, 1, 500], [7]])
+    assert found.free[0][1].gpus == (0,)
+    assert [held.had.gpus for held in found.held] == [(1,), ()]
+    assert of_node([], 100_000, {0}, {0}, [[1]]).held == ()
