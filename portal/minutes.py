@@ -42,6 +42,8 @@ class Decisions:
     placed: list[Placed]
     placed_total: int
     evicted: evictions.Table
+    kept: bool = True
+    """False: it was so long ago that some of them are not kept any more."""
 
     @property
     def nothing(self) -> bool:
@@ -60,7 +62,14 @@ def decisions(user: Any, since: datetime, until: datetime, queues: Collection[st
     total = len(rows) if len(rows) < SHOWN else made.count()
     gone = list(left[:SHOWN])
     gone_total = len(gone) if len(gone) < SHOWN else left.count()
-    return Decisions(_seen(user, rows), total, evictions.Table(evictions.rows(user, gone), gone_total))
+    kept = _reach(Placement, since) and _reach(Eviction, since)
+    return Decisions(_seen(user, rows), total, evictions.Table(evictions.rows(user, gone), gone_total), kept)
+
+
+def _reach(model: type[Placement | Eviction], since: datetime) -> bool:
+    """Whether rows of that time would still be there: the oldest one is older, or was the first of all."""
+    oldest = model._default_manager.order_by("pk").values_list("pk", "at").first()
+    return oldest is None or oldest[0] == 1 or oldest[1] <= since
 
 
 def _seen(user: Any, rows: list[Placement]) -> list[Placed]:

@@ -77,6 +77,7 @@ def moment_json(found: Moment, made: Decisions) -> Json:
              "allocated_before": each.was["allocated"] if each.was else None}
             for each in found.queues
         ],
+        "decisions_kept": made.kept,
         "placed": [
             {"at": each.at.isoformat(), "cycle": each.cycle, "queue": each.queue, "job": each.job or "other", "job_uid": each.uid,
              "pods": each.pods, "taken": each.units}

@@ -48,9 +48,9 @@ def instant(text: str) -> datetime | None:
         found = parse_datetime(text.strip().replace(" ", "+") if "T" in text else text.strip())
     except ValueError:
         return None
-    if found is not None and timezone.is_naive(found):
-        found = timezone.make_aware(found)
-    return found
+    if found is None or not 1971 <= found.year <= 9000:  # others cannot be moved by a window, or into a time zone
+        return None
+    return timezone.make_aware(found) if timezone.is_naive(found) else found
 
 
 def _instant(query: Mapping[str, str], name: str) -> datetime | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Max, Min
 
 from cluster.access import policy
@@ -23,6 +24,8 @@ from queues.sampling import GAP
 HOUR = 3_600_000
 """Milliseconds, as sums count them."""
 NONE = (0,) * len(PARTS)
+OF_ASKED = ("asked", "due", "met", "waited")
+"""Parts that follow from what queues ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ class Report:
     even: float | None
     """Jain's index over what queues got of their due; None where nothing was due."""
     resources: list[str] = field(default_factory=list)
+    asks: bool = True
+    """Whether it is known what queues ask for; else what was due, met and waited for is unknown."""
 
     @property
     def seconds(self) -> float:
@@ -97,6 +102,7 @@ def report(user: Any, resource: str, begin: datetime, end: datetime) -> Report:
         capacity=capacity,
         even=jain([sums[PARTS.index("met")] / sums[PARTS.index("due")] for sums in found.values() if sums[PARTS.index("due")]]),
         resources=sorted(resources),
+        asks=settings.BASALT_SCHEDULER,
     )
 
 
@@ -174,10 +180,15 @@ def as_json(found: Report) -> dict[str, Any]:
         "known": [[span.begin.isoformat(), span.end.isoformat()] for span in found.known],
         "unknown": [[span.begin.isoformat(), span.end.isoformat()] for span in found.gaps],
         "capacity": hours(found.capacity, found.resource),
-        "jain": found.even,
-        "total": hours_of(found.total.sums, found.resource),
+        "jain": found.even if found.asks else None,
+        "total": hours_of(found, found.total),
         "queues": [
-            {"queue": each.queue or None, "parent": each.parent, "met_share": each.met, **hours_of(each.sums, found.resource)}
+            {
+                "queue": each.queue or None,
+                "parent": each.parent,
+                "met_share": each.met if found.asks else None,
+                **hours_of(found, each),
+            }
             for each in found.accounts
         ],
     }
@@ -188,6 +199,7 @@ def hours(sums: int, resource: str) -> float:
     return round(sums / divisor(resource) / HOUR, 6)
 
 
-def hours_of(sums: Mapping[str, int], resource: str) -> dict[str, float]:
-    """Every part of an account in hours."""
-    return {part: hours(sums[part], resource) for part in PARTS}
+def hours_of(found: Report, account: Account) -> dict[str, float | None]:
+    """Every part of an account in hours; None where nobody says it."""
+    known = [part for part in PARTS if found.asks or part not in OF_ASKED]
+    return dict.fromkeys(PARTS) | {part: hours(account.sums[part], found.resource) for part in known}

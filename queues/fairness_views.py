@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
@@ -65,7 +64,7 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
         "window": window.name,
         "windows": history.window_words(),
         "columns": [(part, label) for part, label in _labels().items()],
-        "asks": settings.BASALT_SCHEDULER,
+        "asks": found.asks,
     }
     return render(request, "queues/fairness.html", context)
 
@@ -73,8 +72,8 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
 def _as_rows(found: Report) -> exports.Rows:
     async def rows() -> AsyncIterator[list[Any]]:
         for each in found.accounts:
-            met = "" if each.met is None else round(each.met, 6)
-            parts = hours_of(each.sums, found.resource).values()
+            met = round(each.met, 6) if found.asks and each.met is not None else None
+            parts = hours_of(found, each).values()
             yield [each.queue or "other", each.parent, found.resource, *parts, met, found.seconds]
 
     return ["queue", "parent", "resource", *PARTS, "met_share", "known_seconds"], rows()

@@ -239,6 +239,32 @@ def test_a_report_of_nothing_says_so_and_a_wrong_address_what_would_be_right(mem
     assert member.get("/api/v1/fairness?resource=nope").status_code == 400
 
 
+def test_where_another_scheduler_does_not_say_what_is_asked_nothing_of_it_is_claimed(member, past, settings):
+    settings.BASALT_SCHEDULER = False
+    found = member.get("/api/v1/fairness", {"resource": GPU}).json()
+    assert found["jain"] is None
+    assert {found["total"][part] for part in ("asked", "due", "met", "waited")} == {None}
+    assert found["total"]["received"] > 0
+    assert "how fair the sharing was is unknown" in text(member.get("/queues/fairness/?resource=" + GPU))
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00", "9999-12-31T23:59:59Z", "2026-02-31T00:00", "1e9", "\x00"])
+def test_instants_that_are_none_break_nothing(member, past, at):
+    assert member.get("/queues/", {"at": at}).status_code == 200
+    assert member.get("/api/v1/queue-shares", {"at": at}).status_code == 400
+    assert member.get("/api/v1/fairness", {"from": at}).status_code == 400
+
+
+def test_decisions_that_are_not_kept_any_more_are_not_called_none(member, past):
+    Placement.objects.filter(queue="nlp").delete()
+    Placement.objects.update(at=past + timedelta(minutes=5))
+    Placement.objects.filter(pk=Placement.objects.get().pk).update(id=500)
+    Eviction.objects.all().delete()
+    page = text(member.get("/queues/", {"at": past.isoformat()}))
+    assert "Not all decisions of so long ago are kept" in page
+    assert "Nothing was decided" not in page
+
+
 # -- changes ---------------------------------------------------------------------------------------------------------------
 
 
