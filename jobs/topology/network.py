@@ -105,9 +105,9 @@ _KNOWN = {RACK_LABEL: RACK, SPINE_LABEL: SPINE}
 
 def _words(tree: HyperNodes) -> dict[int, str]:
     """What the domains of each tier call it, where they agree; a label's key is known by what it says."""
-    said: defaultdict[int, set[str]] = defaultdict(set)
+    called: defaultdict[int, set[str]] = defaultdict(set)
     for domain in tree.domains:
-        said[domain.tier].add(domain.tier_name)
-    found = {tier: names.pop() if len(names) == 1 else "" for tier, names in said.items()}
+        called[domain.tier].add(domain.tier_name)
+    found = {tier: names.pop() if len(names) == 1 else "" for tier, names in called.items()}
     found = {tier: _KNOWN.get(name, name.rpartition("/")[2]) for tier, name in found.items()}
     return found | {tree.top.tier: "fleet"}
