@@ -1,4 +1,4 @@
-"""The topic of the heatmap: the whole fleet as its page has it, then the GPUs that changed.
+"""The topics of the heatmap: the whole fleet as its page has it, then the GPUs that changed; and the node at its side.
 
 A page says by `=digest` which fleet it was drawn from (`=` when it does not know any more). The first answer is the fleet in
 its compact shape, or `same` when that is what the page has; so nothing is lost between a page and its socket, nor after a
@@ -13,7 +13,9 @@ import orjson
 
 from cluster import compact, queries
 from cluster.access import policy
-from portal.live.answers import Answer, Row, Uids
+from cluster.views import node_context
+from jobs.pages.rendered import in_all_languages
+from portal.live.answers import Answer, Row, Topic, Uids
 from portal.live.topics import TopologyTopic
 
 MARK = "="
@@ -62,3 +64,26 @@ class FleetTopic(TopologyTopic):
 
 def _is_whole(uids: Uids) -> bool:
     return uids is None or any(name.startswith(MARK) for name in uids)
+
+
+class NodePanel(Topic):
+    """The node at the side of the heatmap, drawn anew when its GPUs change. Its name is the topic's."""
+
+    action = "nodes.view"
+    interval = 1.0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        """The panel, or nothing."""
+        return (self._name,) if topic == "topology" and (uids is None or self._name in uids) else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """The panel in every language."""
+        node = queries.nodes(user).filter(name=self._name).first()
+        if node is None:
+            return Answer()
+        strip = queries.strips(user, [node])[0]
+        html = in_all_languages("cluster/node_panel.html", lambda: node_context(node, strip))
+        return Answer({self._name: {"uid": self._name, "html": html}})

@@ -230,6 +230,12 @@ def _fleet() -> Topic:
     return FleetTopic()
 
 
+def _panel(name: str) -> Topic:
+    from portal.live.fleet import NodePanel
+
+    return NodePanel(name)
+
+
 def is_name(text: str) -> bool:
     """Whether a text may name a topic or a row: short, and without NUL, which databases refuse."""
     return len(text) <= LONGEST and "\x00" not in text
@@ -256,7 +262,14 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "flows": rendered.flows,
     "crons": rendered.crons,
 }
-NAMES = "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, scheduler, overview"
-_PAGES: dict[str, Callable[[str], Topic]] = {"flow": rendered.flow, "cron": rendered.cron, "bulk": rendered.BulkPage}
+_PAGES: dict[str, Callable[[str], Topic]] = {
+    "flow": rendered.flow,
+    "cron": rendered.cron,
+    "bulk": rendered.BulkPage,
+    "panel": _panel,
+}
+NAMES = (
+    "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, panel:<node>, scheduler, overview"
+)
 
 __all__ = ["Answer", "Topic", "Uids", "is_name", "make"]

@@ -5,8 +5,9 @@ import { drawLegend, onlyFilter } from "./fleetlegend.js";
 import { follow } from "./fleetlive.js";
 import { Look, MEASURES } from "./fleetlook.js";
 import { FleetMap } from "./fleetmap.js";
+import { subscribe } from "./live.js";
 import { isChanged, isNew } from "./news.js";
-import { fill, numberWords, shortModel } from "./words.js";
+import { fill, language, numberWords, shortModel } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 const [host, card, say, legend, panel, columns, find, shown] = ["hm", "hm-card", "hm-say", "hm-legend", "hm-panel", "hm-cols", "hm-find", "hm-shown"].map(byId);
@@ -231,6 +232,7 @@ async function select({ node, gpu }) {
   columns.classList.add("with-panel");
   panel.hidden = false;
   await loadPanel(node.name);
+  followPanel(node.name);
   map.outline();
   panel.querySelector(`[data-gpu="${gpu}"]`)?.setAttribute("aria-selected", "true");
 }
@@ -247,6 +249,7 @@ panel.addEventListener("click", (event) => {
 function closePanel() {
   if (panel.hidden) return;
   look.selected = "";
+  followPanel("");
   panel.hidden = true;
   columns.classList.remove("with-panel");
   address({ node: "" }); // none, also after a reload
@@ -265,7 +268,6 @@ follow(nodes, {
     headline();
     host.dataset.repainted = map.repainted;
     if (map.picked) showCard(true);
-    for (const node of changes.keys()) if (node.name === look.selected) refreshPanel();
   },
   onPlaces(added, gone) {
     for (const name of added) isNew(name);
@@ -273,10 +275,26 @@ follow(nodes, {
   },
 });
 
-let panelTimer = 0;
-function refreshPanel() {
-  clearTimeout(panelTimer);
-  panelTimer = setTimeout(() => look.selected && loadPanel(look.selected), 1000);
+/** Keep the node at the side as it is: what is drawn of it comes over the live channel. */
+let stopPanel = null;
+function followPanel(name) {
+  stopPanel?.();
+  stopPanel = name && subscribe(`panel:${name}`, {
+    uids: () => [name],
+    onMessage({ changed = [] }) {
+      for (const { uid, html } of changed) if (uid === look.selected) writePanel(html[language] ?? html.en);
+    },
+  });
+}
+
+function writePanel(html) {
+  const fresh = document.createElement("div");
+  fresh.innerHTML = html;
+  const chosen = panel.querySelector("[aria-selected=true]")?.dataset.gpu;
+  const held = panel.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  panel.replaceChildren(...fresh.childNodes);
+  panel.querySelector(`[data-gpu="${chosen}"]`)?.setAttribute("aria-selected", "true");
+  if (held) panel.querySelector(`[href="${CSS.escape(held)}"]`)?.focus();
 }
 
 function headline() {
@@ -293,3 +311,4 @@ setInterval(() => {
   if (MEASURES.has(look.mode) && !document.hidden) show();
 }, 60_000);
 host.dataset.repainted = 0;
+if (look.selected) followPanel(look.selected);

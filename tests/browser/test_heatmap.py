@@ -243,3 +243,16 @@ def test_another_page_can_show_the_map_small_and_it_follows_changes(heatmap: Pag
     assert small.get_attribute("data-drawn") == drawn
     small.locator("canvas").first.click(position={"x": 4, "y": 4})
     heatmap.wait_for_url("**/gpus/?node=*")
+
+
+def test_the_node_at_the_side_follows_without_asking_for_anything(heatmap: Page, server: Server):
+    pod = running()
+    heatmap.goto(f"{server.url}/gpus/?node={pod.node}")
+    live(heatmap)
+    row = heatmap.locator(f"#hm-panel [data-gpu='{pod.gpus[0]}']")
+    expect(row.locator(".hm-sw")).to_have_attribute("data-state", "allocated")
+    asked: list[str] = []
+    heatmap.on("request", lambda request: asked.append(request.url))
+    end(pod)
+    expect(row.locator(".hm-sw")).to_have_attribute("data-state", "free")
+    assert asked == []

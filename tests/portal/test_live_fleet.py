@@ -8,7 +8,7 @@ from channels.db import database_sync_to_async
 from cluster import compact, queries
 from cluster.projection import Batch, project_nodes
 from jobs.projection import project_jobs, project_pods
-from portal.live.fleet import FleetTopic
+from portal.live.fleet import FleetTopic, NodePanel
 from portal.live.publisher import GATHER
 from tests.portal import objects as make
 
@@ -116,3 +116,26 @@ async def test_who_may_not_see_nodes_hears_nothing(open_page, ada, monkeypatch):
 async def test_notices_of_other_topics_are_not_its(ada):
     assert FleetTopic().touched("jobs", {"a"}) == ()
     assert FleetTopic().touched("topology", {"n"}) == {"n"}
+
+
+async def test_the_node_at_the_side_is_told_as_it_is_drawn_in_every_language(open_page, ada):
+    await nodes(make.node(gpus=4))
+    await jobs(make.job())
+    await asyncio.sleep(2 * GATHER)
+    page = await open_page(ada)
+    assert await page.connect()
+    await page.ask(topic="panel:gpu-01", uids=["gpu-01"])
+    (row,) = (await page.hear())["changed"]
+    assert set(row["html"]) == {"en", "zh-hans"}
+    assert row["html"]["en"].count("data-gpu=") == 4
+    await pods(make.pod("w-0", nodeName="gpu-01", phase="Running"))
+    (row,) = (await page.hear())["changed"]
+    assert "Allocated" in row["html"]["en"]
+    assert "已分配" in row["html"]["zh-hans"]
+
+
+async def test_of_a_node_that_is_not_there_nothing_is_told(ada):
+    topic = NodePanel("gone")
+    assert (await database_sync_to_async(topic.load)(ada, None)).rows == {}
+    assert topic.touched("topology", {"other"}) == ()
+    assert topic.touched("jobs", None) == ()
