@@ -65,7 +65,7 @@ class SchedulerViewSet(ViewSet):
             raise BadRequest(
                 f"window is one of {known}, not {window!r}", [FieldError("?window", f"must be one of {known}", "choice")]
             )
-        stretch = cycles.read(window, runtime.now())
+        stretch = cycles.read(window, runtime.now(), cycles.FIELDS)
         return Response({"window": window, "figures": asdict(stretch.figures), "cycles": [_row(each) for each in stretch.rows]})
 
     @extend_schema(parameters=[NUMBER], responses={200: OpenApiTypes.OBJECT})

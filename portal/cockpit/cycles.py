@@ -16,7 +16,8 @@ BARS = 120
 BANDS = 5
 """Plugins of a chart that have a band of their own; the others share one."""
 CORE, OPEN, CLOSE, OTHERS = "core", "open", "close", "others"
-FIELDS = ("id", "number", "at", "milliseconds", "actions", "hooks", "opening", "waited", "considered", "bound", "evicted")
+LIGHT = ("id", "number", "at", "milliseconds", "waited", "considered", "bound", "evicted")
+FIELDS = (*LIGHT, "actions", "hooks", "opening")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class Stretch:
         return sorted(self.rows, key=lambda each: (-each.milliseconds, -each.number))[:most]
 
 
-def read(window: str, present: datetime) -> Stretch:
-    """The kept cycles of a window (a key of WINDOWS) that ends now."""
-    rows = list(Cycle.objects.filter(at__gt=present - WINDOWS[window]).only(*FIELDS))
+def read(window: str, present: datetime, fields: Sequence[str] = LIGHT) -> Stretch:
+    """The kept cycles of a window (a key of WINDOWS) that ends now; where their time went only if it is in `fields`."""
+    rows = list(Cycle.objects.filter(at__gt=present - WINDOWS[window]).only(*fields))
     return Stretch(window, rows, figures(rows))
 
 
@@ -127,14 +128,20 @@ def bars(stretch: Stretch) -> list[Cycle]:
     """The cycles that a chart draws, oldest first: all, or the slowest of each stretch of time."""
     rows = list(reversed(stretch.rows))
     if len(rows) <= BARS:
-        return rows
+        return _whole(rows)
     first, step = rows[0].at, WINDOWS[stretch.window] / BARS
     slowest: dict[int, Cycle] = {}
     for each in rows:
         place = int((each.at - first) / step)
         if place not in slowest or each.milliseconds > slowest[place].milliseconds:
             slowest[place] = each
-    return [slowest[place] for place in sorted(slowest)]
+    return _whole([slowest[place] for place in sorted(slowest)])
+
+
+def _whole(rows: Sequence[Cycle]) -> list[Cycle]:
+    """The same rows with where their time went, in one query."""
+    found = Cycle.objects.only(*FIELDS).in_bulk([each.pk for each in rows])
+    return [found[each.pk] for each in rows if each.pk in found]
 
 
 def chart(drawn: Sequence[Cycle], by: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def scheduler(request: HttpRequest) -> HttpResponse:
     kind = chosen(request, "evictions", KINDS, "all")
     stretch, newest = cycles.read(window, present), cycles.newest()
     slowest = stretch.slowest()
-    shown = _asked_for(request) or (slowest[0] if slowest else newest)
+    shown = _asked_for(request, slowest[0].pk if slowest else None) or newest
     context = {
         "health": health(newest, present),
         "newest": newest,
@@ -163,11 +163,12 @@ def _plain(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" else cell
 
 
-def _asked_for(request: HttpRequest) -> Cycle | None:
+def _asked_for(request: HttpRequest, usual: int | None) -> Cycle | None:
+    """The cycle that the address names, else the usual one."""
     pk = request.GET.get("cycle", "")
-    if not (pk.isascii() and pk.isdigit() and len(pk) < 19):
-        return None
-    return Cycle.objects.filter(pk=int(pk)).first()
+    asked = int(pk) if pk.isascii() and pk.isdigit() and len(pk) < 19 else 0
+    found = Cycle.objects.in_bulk([each for each in (asked, usual) if each])
+    return found.get(asked) or found.get(usual or 0)
 
 
 def _configuration() -> dict[str, Any]:
