@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 
 from cluster import exports, runtime
 from cluster.access import policy
-from cluster.display import amount
+from cluster.display import amount, resource_name
 from cluster.errors import BadRequest
+from cluster.quantities import BYTES
 from queues import asked, history, queries
 from queues.fairness import HOUR, Account, Report, as_json, hours_of, report
 from queues.integrals import PARTS
@@ -57,6 +58,7 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
         "report": found,
         "problem": problem,
         "lines": _lines(found),
+        "unit": "" if resource in BYTES else f"{resource_name(resource)}·h",
         "total": _cells(found.total.sums, resource),
         "worst": min((each for each in found.accounts if each.met is not None), key=lambda each: each.met or 0, default=None),
         "used": found.total.sums["received"] / found.capacity if found.capacity else None,
@@ -111,4 +113,4 @@ def _hours(sums: int, resource: str) -> tuple[str, str]:
     if not unit and 0 < value < 10:
         text = number_format(max(0.01, round(value, 2)), decimal_pos=2, use_l10n=True)
         text = f"< {text}" if value < 0.005 else text
-    return text, unit
+    return text, f"{unit}·h" if unit else ""

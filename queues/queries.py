@@ -94,11 +94,13 @@ def label_form(*, limited: bool) -> str:
 
 
 def amounts(pair: tuple[int, int], resource: str) -> tuple[str, str, str]:
-    """Two amounts and their unit, which is that of the larger."""
+    """Two amounts and their unit, which is that of the larger; each with its own where one would be rounded to nothing."""
     _larger, unit = amount(max(pair), resource)
     if not unit:
         return amount(pair[0], resource)[0], amount(pair[1], resource)[0], ""
     step = BINARY[unit]
+    if 0 < min(pair) < 0.05 * step:  # too little to be told in that unit
+        return _text(pair[0], resource), _text(pair[1], resource), ""
     return number(pair[0] / step), number(pair[1] / step), unit
 
 

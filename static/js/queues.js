@@ -127,6 +127,11 @@ if (holder) {
       return [bold, "/", ...(told ? amount(bar.deserved, resource) : ["–"])];
     }
     const step = 1024 ** BYTES.indexOf(unit.textContent);
+    const least = Math.min(bar.allocated, bar.deserved);
+    if (least > 0 && least < 0.05 * step) { // too little to be told in that unit
+      bold.append(amountWords(bar.allocated, resource));
+      return [bold, "/", amountWords(bar.deserved, resource)];
+    }
     bold.append(numberWords(bar.allocated / step));
     return [bold, "/", told ? numberWords(bar.deserved / step) : "–", unit];
   }

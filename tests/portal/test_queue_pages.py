@@ -22,6 +22,7 @@ from portal.models import Eviction, Placement
 from queues import changes
 from queues.models import Queue, QueueChange
 from queues.projection import project
+from queues.queries import amounts
 from queues.sampling import Sampler
 from tests import factories, fleet_rows
 from tests.factories import GPU
@@ -123,6 +124,9 @@ def test_amounts_of_one_bar_have_one_unit(member, fleet):
     Queue.objects.filter(name="nlp").update(share_allocated={"memory": 512 << 30}, share_deserved={"memory": 2 << 40})
     branch = next(each for each in member.get("/queues/?resource=memory").context["branches"] if each.queue.name == "nlp")
     assert branch.bars[0].pair == ("0.5", "2", "TiB")
+    assert amounts((15 << 40, 1300 << 40), "memory") == ("15 TiB", "1.3 PiB", "")
+    assert amounts((0, 1300 << 40), "memory") == ("0", "1.3", "PiB")
+    assert amounts((7000, 1_500_000), "cpu") == ("7", "1,500", "")
 
 
 @pytest.mark.parametrize("name", ["fairness", "new"])
