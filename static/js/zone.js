@@ -20,7 +20,7 @@ export function dayOf(at) {
 /** How far the zone's clock is from UTC at an instant: UTC+8. */
 export function offsetOf(at) {
   const part = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "shortOffset" }).formatToParts(new Date(at));
-  return part.find((each) => each.type === "timeZoneName").value.replace("GMT", "UTC").replace("-", "−");
+  return part.find((each) => each.type === "timeZoneName").value.replace("GMT", "UTC").replace("-", "−").replace(/\+0$/, "");
 }
 
 /** What the server puts beside a time: the instant with its day and its zone. */
