@@ -2,7 +2,7 @@
 
 // From the smallest to the largest: height, least and most width of a cell, and what is written beside the cells.
 const DENSITIES = [
-  { ch: 3, min: 2, max: 4, label: false, head: 0, pitch: 1, columns: 36, gap: 0 },
+  { ch: 4, min: 2, max: 5, label: false, head: 0, pitch: 1, columns: 36, gap: 0 },
   { ch: 5, min: 4, max: 8, label: false, head: 14, pitch: 1, columns: 92, gap: 1 },
   { ch: 9, min: 6, max: 16, label: true, head: 16, pitch: 1, columns: 170, gap: 1 },
   { ch: 13, min: 9, max: 44, label: true, head: 18, pitch: 2, columns: 230, gap: 1 },
@@ -46,7 +46,7 @@ function sized(density, nodes, host, width, widest, spines, heads) {
   const least = width < 500 ? 2 : 1;
   size.across = Math.max(least, Math.min(Math.floor(width / Math.min(size.columns, widest * (size.min + size.gap) + 60)), most));
   size.label = heads && size.label ? labelWidth(nodes, host, width) : 0;
-  const between = width < 500 ? 12 : 20;
+  const between = !density.label ? 8 : width < 500 ? 12 : 20;
   const room = (width - 2 - (size.across - 1) * between) / size.across;
   size.cw = Math.max(size.min, Math.min(size.max, Math.floor((room - size.label) / widest) - size.gap));
   size.rack = size.label + widest * (size.cw + size.gap) - size.gap;

@@ -140,7 +140,7 @@ export class FleetMap {
       pen.textBaseline = "alphabetic";
       pen.font = `400 ${Math.min(11, size.ch + 1)}px ${this.colours.font}`;
       pen.fillStyle = this.colours.ink3;
-      pen.fillText(clipped(pen, node.label, size.label - 4), place.rack.x, place.y + size.ch / 2 + 4);
+      pen.fillText(clipped(pen, node.label, size.label - 4, true), place.rack.x, place.y + size.ch / 2 + 4);
     }
     for (let gpu = 0; gpu < node.cells.length; gpu += 1) this.#cell(pen, node, gpu, node.cells[gpu], 1);
     this.#nodeWord(pen, node, place);
@@ -333,9 +333,11 @@ function lay(element, box, around) {
   Object.assign(element.style, { left: `${box.x - around}px`, top: `${box.y - around}px`, width: `${box.w + 2 * around}px`, height: `${box.h + 2 * around}px` });
 }
 
-function clipped(pen, text, room) {
+/** A text that fits; of a node's name the end stays, which tells it from its neighbours. */
+function clipped(pen, text, room, atStart = false) {
   if (pen.measureText(text).width <= room) return text;
-  let cut = text.length;
-  while (cut > 1 && pen.measureText(`${text.slice(0, cut)}…`).width > room) cut -= 1;
-  return `${text.slice(0, cut)}…`;
+  const cut = (left) => (atStart ? `…${text.slice(-left)}` : `${text.slice(0, left)}…`);
+  let left = text.length;
+  while (left > 1 && pen.measureText(cut(left)).width > room) left -= 1;
+  return cut(left);
 }
