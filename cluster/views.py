@@ -35,8 +35,8 @@ def _may_view(request: HttpRequest) -> None:
 def node_list(request: HttpRequest) -> HttpResponse:
     """Nodes, filtered, sorted and paged."""
     _may_view(request)
-    wanted, refusing = _wanted(request)
     room = capacity.summary(request.user)
+    wanted, refusing = _wanted(request, room)
     rows, usage = _ordered(request.user, wanted, room)
     page: Any = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
@@ -66,24 +66,25 @@ def node_list(request: HttpRequest) -> HttpResponse:
 _UNSHOWN = ("gpu_links", "gpu_cards", "gpu_usage", "labels", "taints", "conditions")
 
 
-def _wanted(request: HttpRequest) -> tuple[NodeFilter, rejections.Refusing | None]:
-    """What the address asks, narrowed to the nodes that refuse a job where it asks for those."""
+def _wanted(request: HttpRequest, room: Summary | None) -> tuple[NodeFilter, rejections.Refusing | None]:
+    """What the address asks, narrowed to the nodes that refuse a job, or have free GPUs of no use, where it asks for those."""
     refusing = rejections.refusing(request.user, request.GET.get("job", ""), request.GET.get("cause", ""))
     wanted = NodeFilter.of(request.GET.dict())
-    return (replace(wanted, names=refusing.nodes) if refusing is not None else wanted), refusing
+    names = set(refusing.nodes) if refusing is not None else None
+    if wanted.of_no_use:
+        useless = {part.node for part in room.parts} if room is not None else set()
+        names = useless if names is None else names & useless
+    return (wanted if names is None else replace(wanted, names=tuple(sorted(names)))), refusing
 
 
 def _ordered(user: Any, wanted: NodeFilter, room: Summary | None) -> tuple[Any, dict[str, Usage] | None]:
     """The nodes that are asked for, as rows or (where the order is by use) as uids with what is in use."""
-    unusable: Counter[str] = Counter()
-    for part in room.parts if room is not None else ():
-        unusable[part.node] += part.gpus
-    if wanted.of_no_use:
-        names = set(unusable) if wanted.names is None else set(unusable) & set(wanted.names)
-        wanted = replace(wanted, names=tuple(names))
     rows = listing.find(user, wanted).defer(*_UNSHOWN)
     if not wanted.needs_use:
         return rows, None
+    unusable: Counter[str] = Counter()
+    for part in room.parts if room is not None else ():
+        unusable[part.node] += part.gpus
     usage = current().usage()
     return listing.by_use(rows, wanted.sort, usage, unusable), usage
 
@@ -92,8 +93,8 @@ def _ordered(user: Any, wanted: NodeFilter, room: Summary | None) -> tuple[Any, 
 def node_file(request: HttpRequest, form: str) -> StreamingHttpResponse:
     """All nodes that are asked for, as CSV or JSON."""
     _may_view(request)
-    wanted, _refusing = _wanted(request)
     room = capacity.summary(request.user)
+    wanted, _refusing = _wanted(request, room)
     found, usage = _ordered(request.user, wanted, room)
     if wanted.needs_use:
         rows = Node.objects.defer(*_UNSHOWN).in_bulk(found)
