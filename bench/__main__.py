@@ -7,7 +7,7 @@ import sys
 
 MEASURES = (
     "scheduler", "sharing", "openb", "gangs", "start", "joblist", "queues", "whatif", "jobs", "gpus", "heatmap",
-    "live", "pages", "kubernetes", "kubernetes_jobs", "kubernetes_large", "simulation", "stopwatches",
+    "live", "pages", "submit", "kubernetes", "kubernetes_jobs", "kubernetes_large", "simulation", "stopwatches",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from django.http import Http404
 
 from cluster.access import policy
 from jobs.blueprints.models import Audience, AudienceKind, Blueprint
-from queues.queries import queues
+from queues.models import Queue
 
 
 def visible(user: Any) -> QuerySet[Blueprint]:
@@ -24,12 +24,12 @@ def visible(user: Any) -> QuerySet[Blueprint]:
     if policy().may(user, "blueprints.change"):
         return rows
     groups = list(user.groups.values_list("name", flat=True))
-    seen = [row.name for row in queues(user)]
+    seen = policy().visible(user, Queue.objects.filter(deleted_at=None)).order_by().values("name")
     is_mine = Q(owner=user.get_username())
     return rows.filter(is_mine | _open(AudienceKind.GROUP, groups) & _open(AudienceKind.QUEUE, seen))
 
 
-def _open(kind: AudienceKind, values: list[str]) -> Q:
+def _open(kind: AudienceKind, values: Any) -> Q:
     """Whether the audience of a kind is nobody in particular, or has one of these in it."""
     named = Audience.objects.filter(blueprint=OuterRef("pk"), kind=kind)
     return ~Q(Exists(named)) | Q(Exists(named.filter(value__in=values)))

@@ -199,9 +199,14 @@ def fill_out(user: Any, made: BlueprintVersion, wish: Wish) -> Filled:
     for path, value in ((("metadata", "namespace"), wish.namespace), (("spec", "queue"), wish.queue)):
         if value:
             draft.set(path, value)
-    draft.set(("metadata", "annotations", keys.BLUEPRINT), f"{made.blueprint.name}@{made.number}")
+    notes = {keys.BLUEPRINT: f"{made.blueprint.name}@{made.number}"}
     if values:
-        draft.set(("metadata", "annotations", keys.BLUEPRINT_PARAMETERS), json.dumps(values, ensure_ascii=False, sort_keys=True))
+        notes[keys.BLUEPRINT_PARAMETERS] = json.dumps(values, ensure_ascii=False, sort_keys=True)
+    if draft.get(("metadata", "annotations")) is None:
+        draft.set(("metadata", "annotations"), notes)
+    else:
+        for key, note in notes.items():
+            draft.set(("metadata", "annotations", key), note)
     result.text = draft.text
     result.manifest = documents.load(draft.text)[0].obj
     if not result.faults:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from cluster import runtime
 from cluster.access import policy
+from cluster.capacity import Fits
 from cluster.capacity import summary as capacity_summary
 from cluster.display import quantity, short_model
 from cluster.errors import ApiError
@@ -27,6 +28,7 @@ from jobs.admission import SYSTEM_CLASSES, priority_of
 from jobs.submit.limits import namespace_notes
 from jobs.submit.machines import Ask, machine_notes
 from jobs.submit.notes import Note
+from queues.models import Queue
 from queues.queries import Bar, Branch, capacity, queues, tree
 from queues.tree import ROOT
 
@@ -171,10 +173,21 @@ def tiers() -> list[tuple[str, str]]:
     ]
 
 
+_fits: dict[str, tuple[float, tuple[Fits, ...]]] = {}
+_HINT = 5.0
+"""Wall seconds for which the hint is not worked out again: it is redrawn at each change of the YAML."""
+
+
 def fits(user: Any) -> list[tuple[str, int]]:
     """GPUs of the largest gang that fits now, by tier: one node, a rack and so on; empty where nobody knows."""
-    summary = capacity_summary(user)
-    return [(tier_word(each.label), each.gpus) for each in summary.tiers if each.gpus] if summary is not None else []
+    rights = policy().rights(user)
+    until, found = _fits.get(rights, (0.0, ()))
+    if time.monotonic() > until:
+        summary = capacity_summary(user)
+        found = summary.tiers if summary is not None else ()
+        _fits.clear()
+        _fits[rights] = (time.monotonic() + _HINT, found)
+    return [(tier_word(each.label), each.gpus) for each in found if each.gpus]
 
 
 def priorities() -> list[tuple[str, str]]:
@@ -199,9 +212,9 @@ def _read_priorities() -> list[tuple[str, str]]:
 
 def offered_queues(user: Any) -> list[str]:
     """Open leaf queues, which are those that take jobs."""
-    rows = queues(user)
-    parents = {row.parent for row in rows}
-    return [row.name for row in rows if row.state == "Open" and row.name not in parents and row.name != "root"]
+    rows = policy().visible(user, Queue.objects.filter(deleted_at=None)).order_by("name").values_list("name", "parent", "state")
+    parents = {parent for _name, parent, _state in rows}
+    return [name for name, _parent, state in rows if state == "Open" and name not in parents and name != ROOT]
 
 
 def may_submit(user: Any) -> bool:
