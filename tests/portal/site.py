@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
-from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
+from cluster.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
 from jobs.blueprints import definition
 from jobs.blueprints import operations as blueprints
@@ -14,6 +14,7 @@ from portal.models import Simulation
 from tests.jobs.cron.world import cron
 from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
+from tests.scheduler.topology.world import domain
 
 
 def make_world(make_user):
@@ -23,6 +24,7 @@ def make_world(make_user):
     for name in ("root", "default", "leaf"):
         cluster.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
     cluster.create(NODE, {**make.node(), "metadata": {"name": "gpu-01"}})
+    cluster.create(HYPER_NODE, domain("train", 1, ["gpu-01"]))
     job = make.job()
     cluster.create(JOB, {**job, "metadata": {"name": "train", "annotations": {"basalt.dev/owner": "owner"}}})
     notes = {"annotations": {"basalt.dev/owner": "owner"}}
@@ -30,7 +32,7 @@ def make_world(make_user):
         cluster.create(kind, {**obj, "metadata": obj["metadata"] | notes})
     containers = [{"name": "main", "image": "busybox"}]
     cluster.create(POD, {"metadata": {"name": "train", **notes}, "spec": {"containers": containers}})
-    for kind in (QUEUE, NODE, JOB, POD_GROUP, POD, JOB_TEMPLATE, CRON_JOB):
+    for kind in (QUEUE, NODE, HYPER_NODE, JOB, POD_GROUP, POD, JOB_TEMPLATE, CRON_JOB):
         PROJECTIONS[kind].project(Batch(cluster.list(kind).items))
     cluster.create(JOB_TEMPLATE, template("used"))  # a template cannot go while a flow needs it
     cluster.create(JOB_FLOW, {**flow("train", "used"), "metadata": flow("train")["metadata"] | notes})
