@@ -64,6 +64,14 @@ def of(user: Any, cycle: Cycle, present: datetime) -> Ledger:
     )
 
 
+def brief(user: Any, cycle: Cycle, most: int) -> Ledger:
+    """The gangs that got most pods alone: what a page shows beside other things."""
+    told = cycle.decisions or {}
+    bound = (told.get("bound") or [])[:most]
+    names = Names(user, [each[0] for each in bound])
+    return Ledger([_bound(names, cycle, *each) for each in bound], kept=int(told.get("kept") or 0))
+
+
 def _bound(names: Names, cycle: Cycle, key: str, queue: str, pods: int, created: float) -> Bound:
     job = names.job(key)
     waited = timedelta(seconds=max(cycle.at.timestamp() - created, 0.0)) if created else None

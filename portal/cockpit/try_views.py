@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,7 +17,7 @@ from cluster.display import resource_name
 from cluster.errors import ApiError
 from cluster.models import Node
 from portal.cockpit import snapshots, what_if
-from portal.cockpit.draft import Draft, fields_of, resource_of
+from portal.cockpit.draft import NONE, QUOTAS, Draft, fields_of, resource_of
 from portal.cockpit.views import may
 from portal.unblock.copy import View, current
 from portal.unblock.shown import Names
@@ -32,7 +32,7 @@ SHOWN = 200
 def what_if_page(request: HttpRequest) -> HttpResponse:
     """The sandbox: a draft of changes and what it would do. The draft is in the address; a form that is sent becomes one."""
     may(request, "scheduler.try")
-    context: dict[str, Any] = {"draft": Draft.read(request.POST or request.GET)}
+    context: dict[str, Any] = {"draft": Draft.read(_sent(request.POST) if request.method == "POST" else request.GET)}
     try:
         with current().pinned() as view:
             context |= _sandbox(request, view, context["draft"])
@@ -42,6 +42,11 @@ def what_if_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and not draft.faults:
         return HttpResponseRedirect(f"{reverse('cockpit:what_if')}?{draft.query()}#result")
     return render(request, "portal/cockpit/what_if.html", context, status=422 if draft.faults else 200)
+
+
+def _sent(form: QueryDict) -> dict[str, Any]:
+    """A form as a draft says it: a quota that was emptied is no limit."""
+    return {key: str(form[key]).strip() or (NONE if key.partition(".")[0] in QUOTAS else "") for key in form}
 
 
 def _sandbox(request: HttpRequest, view: View, draft: Draft) -> dict[str, Any]:

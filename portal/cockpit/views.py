@@ -33,6 +33,8 @@ KINDS = {
 EVICTIONS = 12
 """Rows of the ledger on the first page."""
 LAST = 40
+BOUND = 5
+"""Gangs that a cycle shows beside its time."""
 COLOURS = {
     "enqueue": 5,
     "allocate": 1,
@@ -179,7 +181,7 @@ def _configuration() -> dict[str, Any]:
 
 
 def _did(request: HttpRequest, shown: Cycle) -> dict[str, Any]:
-    return {"ledger": ledger.of(request.user, shown, runtime.now())}
+    return {"ledger": ledger.brief(request.user, shown, BOUND)}
 
 
 def chart(stretch: cycles.Stretch, by: str) -> dict[str, Any]:

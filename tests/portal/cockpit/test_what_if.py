@@ -186,6 +186,8 @@ def test_the_page_answers_and_writes_nothing(client, make_user, shown):
     sent = client.post(url, {"weight.a": "1", "capability.a": "12", "weight.b": "1", "cordon": "n0 n1", "add": "1*n0"})
     assert sent.status_code == 302
     assert "weight" not in sent["Location"]  # what stays as it is, is no part of the draft
+    emptied = client.post(url, {"capability.a": "", "deserved.b": ""})
+    assert emptied["Location"] == f"{url}?capability.a=-#result"
     html = client.get(sent["Location"].partition("#")[0]).content.decode()
     assert "Would start" in html
     assert reverse("queues:edit", args=["a"]) in html
