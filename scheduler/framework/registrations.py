@@ -142,7 +142,8 @@ class Registrations:
         self._on_deallocate: list[Handler] = []
 
     def _add(self, family: str, plugin: str, item: Any) -> None:
-        self._by_family[family].setdefault(plugin, []).append(self.watches.watched(plugin, item))
+        watched = self.watches.watched(plugin, item) if family != "task_order" else item  # asked often, and nothing to speak of
+        self._by_family[family].setdefault(plugin, []).append(watched)
 
     # -- orders: smaller keys first; tiers join them into one tuple ----------------------------------------------------
 
