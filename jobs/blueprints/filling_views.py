@@ -122,6 +122,7 @@ def _page(
     uses = shown.versions(row).values_list("number", "jobs")
     context |= {
         "may_change": access.may_change(request.user, row),
+        "untouched": request.method != "POST" and all(fault.code == "required" for fault in filled.faults),
         "versions": [number for number, _jobs in uses],
         "uses": sum(jobs for _number, jobs in uses),
         "for_whom": shown.audience(row),

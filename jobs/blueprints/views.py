@@ -8,15 +8,15 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from cluster.access import policy, seen
-from cluster.errors import ApiError, BadRequest, Conflict
+from cluster.errors import ApiError, BadRequest, Conflict, NotFound
 from jobs.blueprints import access, definition, operations, shown
-from jobs.blueprints.models import Blueprint
+from jobs.blueprints.models import Blueprint, BlueprintVersion
 from jobs.models import Job
 from jobs.pages.comparing import compare
 from jobs.pages.yamlview import lines
@@ -68,7 +68,7 @@ def blueprint_edit(request: HttpRequest, name: str) -> HttpResponse:
         raise PermissionDenied(_("Only its owner and administrators may change this blueprint."))
     if request.method == "POST":
         return _written(request, row)
-    return _editor(request, row, operations.version(row, _number(request)).source)
+    return _editor(request, row, _version(row, _number(request)).source)
 
 
 def _written(request: HttpRequest, row: Blueprint | None) -> HttpResponse:
@@ -121,7 +121,7 @@ def blueprint_versions(request: HttpRequest, name: str) -> HttpResponse:
     """Its versions, and two of them side by side."""
     row = access.find(request.user, name)
     asked = request.GET
-    right = operations.version(row, _number(request, "right"))
+    right = _version(row, _number(request, "right"))
     left = row.versions.filter(number=_number(request, "left") or max(1, right.number - 1)).first() or right
     context = {
         "blueprint": row,
@@ -139,7 +139,7 @@ def blueprint_versions(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def blueprint_export(request: HttpRequest, name: str) -> HttpResponse:
     """The definition of a version as a file, which can be imported elsewhere."""
-    made = operations.version(access.find(request.user, name), _number(request))
+    made = _version(access.find(request.user, name), _number(request))
     answer = HttpResponse(made.source, content_type="application/yaml; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}-v{made.number}.yaml"'
     return answer
@@ -156,6 +156,14 @@ def blueprint_action(request: HttpRequest, name: str, action: str) -> HttpRespon
         said = _("%(name)s is archived.") if action == "archive" else _("%(name)s is offered again.")
         messages.success(request, said % {"name": row.title})
     return redirect("jobs:blueprint", name)
+
+
+def _version(row: Blueprint, number: int | None) -> BlueprintVersion:
+    """One of its versions. Raises Http404."""
+    try:
+        return operations.version(row, number)
+    except NotFound as error:
+        raise Http404(error.message) from error
 
 
 def _number(request: HttpRequest, key: str = "version") -> int | None:

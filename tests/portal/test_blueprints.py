@@ -353,3 +353,19 @@ def test_of_editors_at_once_one_wins_and_the_others_are_told(people, train):
         thread.join()
     assert sorted(results) == ["conflict", "conflict", "kept"]
     assert Blueprint.objects.get().current == 2
+
+
+def test_a_form_that_nobody_touched_blames_nobody(as_):
+    text = source(swap=[("        default: pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime\n", "")])
+    assert as_("lena").post(API, text, content_type="application/yaml").status_code == 201
+    page = as_("omar").get(PAGE).content.decode()
+    assert "Fill out what is marked with a star." in page
+    assert 'id="e-p-image" hidden' in page
+    assert "is required" in as_("omar").post(PAGE, {"do": "submit"}).content.decode()
+
+
+@pytest.mark.parametrize(
+    "door", ["versions/?right=9", "versions/?right=x&left=7", "export/?version=9", "edit/?version=9", "?version=9"]
+)
+def test_a_version_that_is_not_there_is_not_found_or_the_newest(as_, train, door):
+    assert as_("lena").get(f"{PAGE}{door}").status_code in (200, 404)
