@@ -113,7 +113,7 @@ class ObjectViewSet(GenericViewSet[Any]):
 
     def find(self, **where: str) -> Any:
         """The one of this uid, or the newest of this name, those that still exist first. Raises Http404."""
-        rows = self.get_queryset().filter(**where)
+        rows = self.get_queryset().filter(**where) if "\x00" not in "".join(where.values()) else self.get_queryset().none()
         found = rows.filter(deleted_at=None).first() or rows.order_by("-created_at").first()
         if found is None:
             raise Http404(f"There is no {self.kind.kind} {'/'.join(where.values())}.")

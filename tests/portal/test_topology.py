@@ -21,7 +21,7 @@ from tests import factories, fleet_rows
 from tests.factories import GPU
 from tests.scheduler.topology.world import domain
 
-pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
+pytestmark = pytest.mark.django_db(databases="__all__")
 
 H100 = factories.MODELS[0]
 PAIRS = [
