@@ -110,6 +110,7 @@ export class FleetMap {
       this.#rackHead(pen, rack);
       for (const node of rack.nodes) this.#node(pen, node);
       for (const node of rack.nodes) for (let gpu = 0; gpu < node.cells.length; gpu += 1) this.#joints(pen, node, gpu);
+      for (const node of rack.nodes) this.#nodeWord(pen, node, this.plan.places.get(node));
     }
   }
 
@@ -143,7 +144,6 @@ export class FleetMap {
       pen.fillText(clipped(pen, node.label, size.label - 4, true), place.rack.x, place.y + size.ch / 2 + 4);
     }
     for (let gpu = 0; gpu < node.cells.length; gpu += 1) this.#cell(pen, node, gpu, node.cells[gpu], 1);
-    this.#nodeWord(pen, node, place);
   }
 
   #nodeWord(pen, node, place) {
@@ -210,7 +210,9 @@ export class FleetMap {
     if (gpu < node.cells.length - 1) pen.clearRect(left + size.cw, y, size.gap, size.ch);
     this.#joints(pen, node, gpu);
     if (gpu > 0) this.#joints(pen, node, gpu - 1);
-    if (above && gpu < above.cells.length) this.#joints(pen, above, gpu);
+    if (!above || gpu >= above.cells.length) return;
+    this.#joints(pen, above, gpu);
+    this.#nodeWord(pen, above, places.get(above));
   }
 
   /** Show that cells are other than before: `changes` has what the cells of each node were. Only they are painted, fading over. */
