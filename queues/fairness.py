@@ -15,10 +15,10 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Max, Min
 
-from cluster.access import policy
 from queues.history import divisor
 from queues.integrals import PARTS, Sums, jain
 from queues.models import Queue, QueueSample, SampleTime
+from queues.queries import named
 from queues.sampling import GAP
 
 HOUR = 3_600_000
@@ -35,6 +35,7 @@ class Account:
     queue: str
     parent: str
     sums: Mapping[str, int]
+    gone: bool = False
 
     @property
     def met(self) -> float | None:
@@ -153,10 +154,10 @@ def _named(sums: Iterable[int]) -> dict[str, int]:
 
 def _accounts(user: Any, found: Mapping[str, list[int]]) -> list[Account]:
     """The queues that a user may see, by name, and the others as one."""
-    shown = dict(policy().visible(user, Queue.objects.filter(name__in=found)).values_list("name", "parent"))
-    inner = set(shown.values())
+    shown = named(user, found)
+    inner = {row.parent for row in shown.values()}
     shares = [(name, found[name]) for name in sorted(shown) if name not in inner or any(found[name])]
-    accounts = [Account(name, shown[name], _named(sums)) for name, sums in shares]
+    accounts = [Account(name, shown[name].parent, _named(sums), shown[name].deleted_at is not None) for name, sums in shares]
     hidden = [sums for name, sums in found.items() if name not in shown]
     if hidden:
         accounts.append(Account("", "", _named(sum(parts) for parts in zip(*hidden, strict=True))))

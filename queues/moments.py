@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from cluster.access import policy
-from queues.models import Queue, QueueSample, SampleTime
+from queues.models import QueueSample, SampleTime
+from queues.queries import named
 from queues.sampling import AMOUNTS, GAP, minute_of
 
 MINUTE = timedelta(minutes=1)
@@ -25,11 +25,13 @@ class Held:
     parent: str
     now: Amounts
     was: Amounts | None
+    gone: bool = False
 
     def at(self, resource: str) -> Figures:
         """The figures of one resource, in smallest units."""
         now = {part: self.now[part].get(resource, 0) for part in AMOUNTS}
-        return Figures(self.queue, self.parent, self.was["allocated"].get(resource, 0) if self.was else None, **now)
+        was = self.was["allocated"].get(resource, 0) if self.was else None
+        return Figures(self.queue, self.parent, was, **now, gone=self.gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Figures:
     deserved: int
     request: int
     inqueue: int
+    gone: bool = False
 
     @property
     def changed(self) -> bool:
@@ -111,8 +114,9 @@ def _held(user: Any, at: datetime, before: datetime | None) -> Iterator[Held]:
     rows = QueueSample.objects.filter(at__in=[each for each in (at, before) if each is not None])
     for queue, when, *parts in rows.values_list("queue", "at", *AMOUNTS):
         found[queue][when] = dict(zip(AMOUNTS, parts, strict=True))
-    parents = dict(policy().visible(user, Queue.objects.filter(name__in=found)).values_list("name", "parent"))
-    inner = set(parents.values())
+    known = named(user, found)
+    inner = {row.parent for row in known.values()}
     for name in sorted(found):
-        if name in parents and name not in inner and at in found[name]:
-            yield Held(name, parents[name], found[name][at], found[name].get(before) if before else None)
+        if name in known and name not in inner and at in found[name]:
+            was, gone = found[name].get(before) if before else None, known[name].deleted_at is not None
+            yield Held(name, known[name].parent, found[name][at], was, gone)

@@ -234,6 +234,14 @@ def test_the_report_is_the_same_as_page_file_and_rest(member, past):
     assert json.loads(member.get(f"/queues/fairness/?format=json&resource={GPU}").content)["total"] == rest["total"]
 
 
+def test_a_queue_that_is_gone_is_told_without_a_link(member, past):
+    Queue.objects.filter(name="prod").update(deleted_at=factories.now())
+    for path in ("/queues/fairness/?resource=" + GPU, "/queues/?at=" + past.isoformat().replace("+", "%2B")):
+        page = member.get(path).content.decode()
+        assert ">prod</span>" in page, path
+        assert 'href="/queues/prod/"' not in page, path
+
+
 def test_a_report_of_nothing_says_so_and_a_wrong_address_what_would_be_right(member, fleet):
     assert "Nothing is known of this window" in text(member.get("/queues/fairness/"))
     page = text(member.get("/queues/fairness/?window=1y"))
