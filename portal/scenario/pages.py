@@ -95,11 +95,12 @@ class Portal:
         self.visit("jobs", f"?{urlencode(asked)}")
 
     def _edit_queue(self, words: dict[str, Any]) -> None:
-        """Fill the queue's form in and send it, as it was opened."""
+        """Fill the queue's form in as it was opened, and save what it says would change."""
         name = words["queue"]
         self._mirror.settle()
         address = reverse("queues:edit", args=[name])
-        values = self._get(address).form() | flatten(queue_spec(words))
+        given = {key: value for key, value in flatten(queue_spec(words)).items() if value}
+        values = self._get(address).form() | given | {"step": "save"}
         response = self._client.post(address, values, secure=settings.HTTPS)
         said = Page(response.content.decode())
 

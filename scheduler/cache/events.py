@@ -7,7 +7,7 @@ confirms them or they fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ from cluster.kinds import (
 )  # fmt: skip
 from cluster.port import Obj, WatchEvent
 from scheduler.cache.groups import Groups
-from scheduler.cache.pods import Pods
+from scheduler.cache.pods import Held, Pods
 from scheduler.calls import PostAll
 from scheduler.conf import Configuration
 from scheduler.estate import KINDS as ESTATE_KINDS
@@ -193,6 +193,10 @@ class SchedulerCache:
     def evict_failed(self, uid: str) -> None:
         """An eviction was refused: the task has its node again."""
         self.pods.evict_failed(uid)
+
+    def hand_back(self, held: Mapping[str, Held]) -> None:
+        """Tasks that came anew have what they held of their nodes' GPUs before."""
+        self.pods.hand_back(held)
 
     # -- what is kept as it came ---------------------------------------------------------------------------------------
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from cluster import objects
 from cluster.port import Obj
 from scheduler.cache.groups import Groups
 from scheduler.model import build
+from scheduler.model.devices import Use
 from scheduler.model.nodes import NodeTable
 from scheduler.model.resources import Dimensions
 from scheduler.model.tasks import ALLOCATED_SET, NO_NODE, TaskInfo, TaskStatus
 
+Held = tuple[tuple[int, ...], tuple[Use, ...]]
+"""What a task holds of a node's GPUs: `TaskInfo.gpus` and `cards`."""
 _OFF_NODE = frozenset({TaskStatus.PENDING, TaskStatus.SUCCEEDED, TaskStatus.FAILED})
 
 
@@ -163,6 +166,16 @@ class Pods:
             self.nodes.withdraw([task])
             task.let_go()
             self.move(task, TaskStatus.PENDING)
+
+    def hand_back(self, held: Mapping[str, Held]) -> None:
+        """Give tasks, which came anew, exactly what they held of their nodes' GPUs before: whole ones, and parts of cards."""
+        found = [(self.tasks[uid], what) for uid, what in held.items() if uid in self.tasks]
+        wrong = [(task, task.node, what) for task, what in found if task.node != NO_NODE and (task.gpus, task.cards) != what]
+        for task, _, _ in wrong:
+            self.nodes.withdraw([task])
+        for task, row, what in wrong:
+            task.gpus, task.cards = what
+            self.nodes.place([task], [row])
 
     def evict_failed(self, uid: str) -> None:
         """An eviction was refused: the task has its node again."""

@@ -17,6 +17,7 @@ from cluster import objects
 from cluster.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Binding, Obj, WatchEvent
 from scheduler.cache import SchedulerCache
+from scheduler.cache.pods import Held
 from scheduler.conf import Configuration
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.explain import Verdict
@@ -65,6 +66,7 @@ class Sandbox:
         self.runs = 0
         self._pods_of = pods_of
         self._undo: list[WatchEvent] = []
+        self._held: dict[str, Held] = {}
 
     def play(
         self,
@@ -138,6 +140,8 @@ class Sandbox:
                 moved[task.status](task.uid)
         while self._undo:
             self.cache.apply(self._undo.pop())
+        self.cache.hand_back(self._held)
+        self._held.clear()
         for uid, (phase, admitted_at) in before.items():
             job = self.cache.jobs[uid]
             if (job.phase, job.admitted_at) != (phase, admitted_at):
@@ -149,6 +153,8 @@ class Sandbox:
     def _change(self, event: WatchEvent) -> None:
         """Take an event in, and note how it is taken back."""
         assert event.kind is not None
+        if event.kind == POD and (task := self.cache.tasks.get(objects.uid(event.object))) is not None:
+            self._held.setdefault(task.uid, (task.gpus, task.cards))
         before = self._there(event.kind, event.object)
         self._undo.append(
             WatchEvent("DELETED", event.kind, event.object) if before is None else WatchEvent("ADDED", event.kind, before)

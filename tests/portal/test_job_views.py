@@ -153,6 +153,7 @@ def test_columns_are_kept_for_each_user(client: Client, ada, make_user):
         "GPUs",
         "In state",
         "Why, or what next",
+        "Start P50 – P90",
         "Submitted",
     ]
     client.post(reverse("jobs:columns"), {"columns": ["cpu", "state", "nonsense"], "query": "state=pending&columns=name"})

@@ -113,6 +113,15 @@ def test_a_trial_leaves_no_trace(made: Any, alone: bool):
     assert outcome(sandbox(*parts).play()) == first
 
 
+def test_pods_that_left_in_a_trial_hold_the_same_gpus_afterwards():
+    parts = [running(f"r{i}", 1, "n0", cpu=1, gpu=1 + i) for i in range(3)]
+    box = sandbox(node("n0", cpu=8, gpu=8), *parts)
+    before = traits(box.cache)
+    assert [box.cache.tasks[f"pod-r{i}-w-0"].gpus for i in range(3)] == [(0,), (1, 2), (3, 4, 5)]
+    box.play([WatchEvent("DELETED", POD, pods[1]) for pods in parts])
+    assert traits(box.cache) == before
+
+
 def test_it_says_what_would_be_placed_and_in_which_line():
     box = sandbox(node("n0", gpu=8), gang("a", 2, gpu=3, at=1), gang("b", 1, gpu=4, at=2))
     played = box.play()
