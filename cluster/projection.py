@@ -19,6 +19,7 @@ from zlib import crc32
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import Model
 from django.dispatch import Signal
 
 from cluster import gpu_usage, objects
@@ -112,13 +113,23 @@ def _rewrite(model: type[P], pairs: Sequence[tuple[P, P]], columns: Sequence[Any
     alike: defaultdict[tuple[Any, ...], list[P]] = defaultdict(list)
     for before, row in pairs:
         alike[tuple(c for c in columns if getattr(before, c.attname) != getattr(row, c.attname))].append(row)
-    quote, key = connection.ops.quote_name, model._meta.get_field("uid")
     for changed, rows in alike.items():
-        places = ", ".join(f"{quote(column.column)} = %s" for column in changed)
-        statement = f"UPDATE {quote(model._meta.db_table)} SET {places} WHERE uid = %s"  # noqa: S608 - names of ours
-        values = [[c.get_db_prep_save(getattr(row, c.attname), connection) for c in (*changed, key)] for row in rows]
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, values)
+        write_columns(rows, changed)
+
+
+def write_columns(rows: Sequence[Model], columns: Sequence[Any]) -> None:
+    """Write these columns (fields of the rows' model) of rows that are there: one statement, prepared once, for all of them.
+
+    Django's own way builds a condition for each row and column, which takes many times as long.
+    """
+    if not rows or not columns:
+        return
+    meta, quote = rows[0]._meta, connection.ops.quote_name
+    places = ", ".join(f"{quote(column.column)} = %s" for column in columns)
+    statement = f"UPDATE {quote(meta.db_table)} SET {places} WHERE {quote(str(meta.pk.column))} = %s"  # noqa: S608 - names of ours
+    values = [[c.get_db_prep_save(getattr(row, c.attname), connection) for c in (*columns, meta.pk)] for row in rows]
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, values)
 
 
 def _is_newer(row: Projected, held: Projected) -> bool:

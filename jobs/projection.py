@@ -18,7 +18,7 @@ from cluster.kinds import JOB, POD, POD_GROUP
 from cluster.models import Node
 from cluster.pod_state import PodState
 from cluster.port import Obj
-from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, writing
+from cluster.projection import Batch, Change, Projection, apply, common, differs, indices, instant, notify, write_columns, writing
 from cluster.runtime import now
 from jobs import elsewhere, held, history, holds, keys, troubles
 from jobs.choices import GroupPhase, JobPhase, PodPhase
@@ -299,7 +299,7 @@ def _count_pods(job_uids: Collection[str]) -> None:
         if task.counts != new:
             task.counts = new
             changed.append(task)
-    Task.objects.bulk_update(changed, ["counts"], batch_size=500)
+    write_columns(changed, [Task._meta.get_field("counts")])
 
 
 def _name_models(job_uids: Collection[str]) -> set[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-MESSAGES = 20
-BYTES = 4 * 2**20
+MESSAGES = 24
+BYTES = 16 * 2**20
 
 
 class Recent:
