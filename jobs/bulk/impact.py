@@ -29,6 +29,11 @@ class Impact:
     overtaken_total: int = 0
     error: str = ""
 
+    @property
+    def victims(self) -> list[dict[str, Any]]:
+        """The jobs whose pods have to give way, each once."""
+        return list({each["uid"] or id(each): each for each in self.evicted}.values())
+
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
         names = ("tried", "left_out", "starts", "delayed", "evicted", "overtaken", "overtaken_total", "error")
