@@ -76,7 +76,9 @@ async def test_many_changes_are_few_deltas_with_the_last_state_no_oftener_than_t
         heard.append(await page.hear())
     assert len(heard) <= 2 + (time.monotonic() - began) / JobsTopic.interval
     assert [message["seq"] for message in heard] == [first["seq"] + 1 + i for i in range(len(heard))]
-    assert await page.receive_nothing(0.5)
+    if not await page.receive_nothing(0.5):  # the last change was loaded before the news of it came: it says the same again
+        assert (await page.hear())["changed"] == heard[-1]["changed"]
+        assert await page.receive_nothing(0.5)
 
 
 async def test_a_page_that_was_away_gets_what_it_missed(open_page, ada):
