@@ -433,11 +433,11 @@ def test_a_manifest_full_of_faults_is_judged_quickly():
     env = [{"name": f"={n}", "value": n} for n in range(5_000)]
     tasks = [task(f"task-{n}", 1, dependsOn={"name": ["ghost", "task-0", "task-0"]}) for n in range(1_000)]
     tasks[0]["template"]["spec"]["containers"][0]["env"] = env
-    begin = time.perf_counter()
+    begin = time.process_time()
     first = faults(job("train", *tasks))
     tasks[0]["template"]["spec"]["containers"][0]["env"] = []
     second = faults(job("train", *tasks))
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
     assert (len(first), len(second)) == (12_001, 2_001)
     assert max(len(message) for message in second.values()) < 500
 
