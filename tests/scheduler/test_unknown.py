@@ -42,7 +42,7 @@ def test_each_argument_that_nobody_asks_for_is_told_with_its_line_and_the_likely
         "line 9: binpack: argument binpack.resources.nvidia.com/gpus is unknown and does nothing; "
         "did you mean binpack.resources.nvidia.com/gpu?",
         "line 12: gang: argument color is unknown and does nothing; it has no arguments",
-        "line 21: preempt: argument enableTopologyAwarePreemptoin is unknown and does nothing; "
+        "line 22: preempt: argument enableTopologyAwarePreemptoin is unknown and does nothing; "
         "did you mean enableTopologyAwarePreemption?",
     ]
 
