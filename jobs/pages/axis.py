@@ -110,7 +110,8 @@ class Axis:
         found = []
         at = first
         while at <= self.end:
-            place, local = self.place(at), timezone.localtime(at.astimezone(UTC))  # a time that the clocks leave out is a later one
+            # in UTC first: a time that the clocks leave out is a later one
+            place, local = self.place(at), timezone.localtime(at.astimezone(UTC))
             if place <= 97 and (not found or found[-1][2] < local):
                 found.append((place, local.strftime(form), local))
             at += timedelta(seconds=step)

@@ -71,12 +71,7 @@ def test_no_page_has_a_serious_fault_of_access(page: Page, server: Server, sign_
         page.set_viewport_size(WIDE)
         page.goto(server.url + path)
         page.evaluate(axe)
-        for view, options, theme in (
-            (WIDE, None, "light"),
-            (WIDE, CONTRAST, "dark"),
-            (PHONE, CONTRAST, "dark"),
-            (PHONE, None, "light"),
-        ):
+        for view, options, theme in LOOKS:
             page.set_viewport_size(view)
             page.evaluate("theme => { document.documentElement.dataset.bsTheme = theme; }", theme)
             for fault in faults(page, options):
