@@ -18,6 +18,7 @@ from cluster.pointers import pointer
 from cluster.port import Obj
 from jobs.blueprints import locks, parameters
 from jobs.blueprints.filling import HOLE, hole_faults
+from jobs.submit.draft import Draft
 
 API_VERSION, KIND = "basalt.dev/v1", "Blueprint"
 AUDIENCE = ("groups", "queues", "namespaces")
@@ -137,11 +138,7 @@ def _audience_faults(audience: Any) -> Iterator[FieldError]:
         where = pointer("spec", "audience", key)
         if key not in AUDIENCE:
             yield FieldError(where, f"is unknown: there are {', '.join(AUDIENCE)}", "unknown")
-        elif names is not None and not (
-            isinstance(names, list)
-            and len(names) <= 100
-            and all(isinstance(name, str) and 0 < len(name) <= 253 for name in names)
-        ):
+        elif names is not None and not _are_names(names):
             yield FieldError(where, "is a list of at most 100 names", "type")
 
 
@@ -167,8 +164,6 @@ def _job_faults(spec: Obj, names: frozenset[str], *, check_names: bool) -> Itera
 
 def renamed(source: str, name: str) -> str:
     """A definition's text under another name; only the name changes."""
-    from jobs.submit.draft import Draft
-
     draft = Draft(source)
     draft.set(("metadata", "name"), name)
     return draft.text

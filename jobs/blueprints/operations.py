@@ -18,13 +18,13 @@ from cluster import documents, runtime
 from cluster.errors import AlreadyExists, ApiError, BadRequest, Conflict, FieldError, Forbidden, Invalid, NotFound
 from cluster.pointers import pointer
 from cluster.port import Obj
-from jobs import keys, operations
+from jobs import keys, operations, writes
 from jobs.blueprints import access, definition, locks, parameters
 from jobs.blueprints.definition import Definition
 from jobs.blueprints.filling import FillError, fill
 from jobs.blueprints.models import Audience, AudienceKind, Blueprint, BlueprintUse, BlueprintVersion
 from jobs.models import Job
-from jobs.submit.clone import next_name
+from jobs.submit.clone import next_name, stripped
 from jobs.submit.draft import Draft
 
 MOST = 2_000
@@ -313,8 +313,6 @@ def used(made: BlueprintVersion, uid: str, user: str) -> None:
 
 def from_job(job: Job) -> str:
     """A definition that begins as a job that ran: its manifest, no parameters yet."""
-    from jobs.submit.clone import stripped
-
     if job.manifest.get("kind") != "Job" or not isinstance(job.manifest.get("spec"), dict):
         raise BadRequest(_("%(job)s was not submitted as a Job, so there is nothing to clone.") % {"job": job})
     obj = stripped(job.manifest, re.sub(r"-?[0-9]{1,6}$", "", job.name) or job.name)
@@ -344,8 +342,6 @@ def from_job(job: Job) -> str:
 
 def submit(user: Any, made: BlueprintVersion, manifest: Any) -> Obj:
     """Submit a job of a version, held to it. Raises Invalid and what `writes.submit` does."""
-    from jobs import writes
-
     if made.blueprint.is_archived:
         raise Conflict(_("Blueprint %(name)s is archived: nothing new is made from it.") % {"name": made.blueprint.name})
     notes = _notes(manifest)

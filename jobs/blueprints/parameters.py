@@ -16,6 +16,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
 
 from cluster.errors import FieldError
 from cluster.pointers import pointer
@@ -229,8 +230,6 @@ _CHECKER = _BASE.TYPE_CHECKER.redefine("integer", _strict_integer)
 
 
 def _validator(schema: Schema) -> Any:
-    from jsonschema.validators import extend
-
     made = extend(_BASE, {"pattern": _pattern}, type_checker=_CHECKER)
     return made(schema, format_checker=FormatChecker(()))
 

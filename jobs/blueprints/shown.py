@@ -14,6 +14,7 @@ from cluster.access import policy
 from cluster.pointers import steps
 from cluster.said import words
 from jobs.blueprints import definition, parameters
+from jobs.blueprints.access import visible
 from jobs.blueprints.definition import Definition
 from jobs.blueprints.models import AudienceKind, Blueprint, BlueprintUse, BlueprintVersion
 from jobs.blueprints.operations import Filled
@@ -93,8 +94,6 @@ def used_by(user: Any, row: Blueprint, most: int) -> list[Job]:
 
 def named(user: Any, said: str) -> Body | None:
     """The same of what a manifest says, `<name>@<version>`; None where there is no such version, or none for this user."""
-    from jobs.blueprints.access import visible
-
     name, _at, number = said.partition("@")
     row = visible(user).filter(name=name).first() if number.isdigit() and len(number) < 10 else None
     if row is None or not 0 < int(number) <= row.current:
@@ -109,8 +108,6 @@ def _told(row: Blueprint, number: int) -> Body:
 
 def origin_of(user: Any, job_uid: str) -> Body | None:
     """The blueprint and the version that a job was made from, if the user may see that blueprint: label and address."""
-    from jobs.blueprints.access import visible
-
     use = BlueprintUse.objects.filter(job_uid=job_uid).select_related("version").defer("version__source").first()
     row = visible(user).filter(pk=use.version.blueprint_id).first() if use else None
     if row is None or use is None:

@@ -215,8 +215,3 @@ def offered_queues(user: Any) -> list[str]:
     rows = policy().visible(user, Queue.objects.filter(deleted_at=None)).order_by("name").values_list("name", "parent", "state")
     parents = {parent for _name, parent, _state in rows}
     return [name for name, _parent, state in rows if state == "Open" and name not in parents and name != ROOT]
-
-
-def may_submit(user: Any) -> bool:
-    """Whether the user may submit at all."""
-    return policy().may(user, "jobs.submit")

@@ -18,8 +18,6 @@ from queues.models import Queue
 from queues.queries import Branch
 
 WAITING = ("pending", "inqueue")
-UNENDED = ("pending", "inqueue", "running", "restarting", "terminating", "aborted")
-"""Marks of jobs that have not ended: one that is suspended can be resumed."""
 SHOWN = 20
 
 
