@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,3 +49,18 @@ class Topic(ABC):
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """Which of the rows that were asked for are not there any more."""
         return sorted(set(asked or ()) - set(rows))
+
+
+class Plain(Topic):
+    """A topic whose rows are one kind of row, told by notices of its own name."""
+
+    def __init__(self, name: str, action: str, load: Callable[[Any, Uids], dict[str, Row]]) -> None:
+        self.name, self.action, self._load = name, action, load
+
+    def touched(self, topic: str, uids: Uids) -> Uids:
+        """Its own rows."""
+        return uids if topic == self.name else ()
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """The rows that are asked for."""
+        return Answer(self._load(user, uids))

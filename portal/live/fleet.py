@@ -7,18 +7,56 @@ break that was too long to be caught up with.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import orjson
 
 from cluster import compact, queries
 from cluster.access import policy
+from cluster.rows import gpu_rows
 from cluster.views import node_context
 from jobs.pages.rendered import in_all_languages
-from portal.live.answers import Answer, Row, Topic, Uids
-from portal.live.topics import TopologyTopic
+from portal.live.answers import Answer, Plain, Row, Topic, Uids
+from portal.live.told import Told
 
 MARK = "="
+
+
+def _gpus(user: Any, names: Uids) -> dict[str, Row]:
+    return {row["node"]: row for row in gpu_rows(user, names)}
+
+
+class TopologyTopic(Plain):
+    """Who holds which GPU. A delta names of a machine's GPUs those that changed since it was last told of them."""
+
+    def __init__(self) -> None:
+        super().__init__("topology", "nodes.view", _gpus)
+        self._told: defaultdict[str, Told[Row]] = defaultdict(Told)
+
+    def load(self, user: Any, uids: Uids) -> Answer:
+        """Whole machines."""
+        answer = super().load(user, uids)
+        self._told[policy().rights(user)].saw(answer.rows)
+        return answer
+
+    def delta(self, user: Any, uids: Uids) -> Answer:
+        """What changed of these machines."""
+        told = self._told[policy().rights(user)]
+        doubted = told.begin()
+        rows = self._load(user, None if uids is None else {*uids, *doubted})
+        before = told.tell(rows, doubted, uids or ())
+        changed = {name: _changed(before[name], row) for name, row in rows.items()}
+        return Answer({name: row for name, row in changed.items() if row}, unchanged=rows.keys())
+
+
+def _changed(told: Row | None, row: Row) -> Row | None:
+    """A machine with those of its GPUs that are not as they were told; None when nothing is new."""
+    if told == row:
+        return None
+    if told is None or len(told["gpus"]) != len(row["gpus"]):
+        return row
+    return row | {"gpus": [gpu for gpu, was in zip(row["gpus"], told["gpus"], strict=True) if gpu != was]}
 
 
 class FleetTopic(TopologyTopic):

@@ -14,7 +14,7 @@ import orjson
 from django.db.models import QuerySet
 
 from cluster.access import policy
-from cluster.rows import event_row, gpu_rows
+from cluster.rows import event_row
 from cluster.runtime import now
 from jobs.models import Job, PhaseChange, Pod, PodGroup
 from jobs.pages import parts, verdict
@@ -25,8 +25,10 @@ from jobs.pages.podmap import maps
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
+from portal.figures import headline
 from portal.live import rendered
-from portal.live.answers import Answer, Row, Topic, Uids
+from portal.live.answers import Answer, Plain, Row, Topic, Uids
+from portal.live.fleet import FleetTopic, NodePanel, TopologyTopic
 from portal.live.told import Told
 from portal.models import Cycle
 from queues.models import Queue
@@ -40,19 +42,6 @@ KNOWN_PODS = 2_000
 LARGE_INTERVAL = 2.0
 """Seconds between two messages about a job with more pods than that: each looks at all of them."""
 CHUNK = 500
-
-
-class Plain(Topic):
-    """A topic whose rows are one kind of row, told by notices of its own name."""
-
-    def __init__(self, name: str, action: str, load: Callable[[Any, Uids], dict[str, Row]]) -> None:
-        self.name, self.action, self._load = name, action, load
-
-    def touched(self, topic: str, uids: Uids) -> Uids:
-        return uids if topic == self.name else ()
-
-    def load(self, user: Any, uids: Uids) -> Answer:
-        return Answer(self._load(user, uids))
 
 
 class JobsTopic(Plain):
@@ -75,10 +64,6 @@ def _jobs(user: Any, uids: Uids) -> dict[str, Row]:
 def _queues(user: Any, names: Uids) -> dict[str, Row]:
     found = policy().visible(user, Queue.objects.filter(deleted_at=None))
     return {queue.name: queue_row(queue) for queue in (found if names is None else found.filter(name__in=names))}
-
-
-def _gpus(user: Any, names: Uids) -> dict[str, Row]:
-    return {row["node"]: row for row in gpu_rows(user, names)}
 
 
 def _is_number(text: str) -> bool:
@@ -174,38 +159,6 @@ def _encoded(answer: Answer) -> dict[str, bytes]:
     return {f"{name}/{row['uid']}": orjson.dumps(row) for name in PARTS for row in answer.extras.get(name, ())}
 
 
-class TopologyTopic(Plain):
-    """Who holds which GPU. A delta names of a machine's GPUs those that changed since it was last told of them."""
-
-    def __init__(self) -> None:
-        super().__init__("topology", "nodes.view", _gpus)
-        self._told: defaultdict[str, Told[Row]] = defaultdict(Told)
-
-    def load(self, user: Any, uids: Uids) -> Answer:
-        """Whole machines."""
-        answer = super().load(user, uids)
-        self._told[policy().rights(user)].saw(answer.rows)
-        return answer
-
-    def delta(self, user: Any, uids: Uids) -> Answer:
-        """What changed of these machines."""
-        told = self._told[policy().rights(user)]
-        doubted = told.begin()
-        rows = self._load(user, None if uids is None else {*uids, *doubted})
-        before = told.tell(rows, doubted, uids or ())
-        changed = {name: _changed(before[name], row) for name, row in rows.items()}
-        return Answer({name: row for name, row in changed.items() if row}, unchanged=rows.keys())
-
-
-def _changed(told: Row | None, row: Row) -> Row | None:
-    """A machine with those of its GPUs that are not as they were told; None when nothing is new."""
-    if told == row:
-        return None
-    if told is None or len(told["gpus"]) != len(row["gpus"]):
-        return row
-    return row | {"gpus": [gpu for gpu, was in zip(row["gpus"], told["gpus"], strict=True) if gpu != was]}
-
-
 class OverviewTopic(Topic):
     """The headline numbers; they move with everything, so at most once a second."""
 
@@ -215,25 +168,11 @@ class OverviewTopic(Topic):
         return ("overview",) if topic in ("jobs", "topology", "queues") else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
-        from portal.figures import headline
-
         return Answer(extras={"figures": headline(user).as_dict()})
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """It has no rows."""
         return []
-
-
-def _fleet() -> Topic:
-    from portal.live.fleet import FleetTopic
-
-    return FleetTopic()
-
-
-def _panel(name: str) -> Topic:
-    from portal.live.fleet import NodePanel
-
-    return NodePanel(name)
 
 
 def is_name(text: str) -> bool:
@@ -256,7 +195,7 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "jobs": JobsTopic,
     "queues": lambda: Plain("queues", "queues.view", _queues),
     "topology": TopologyTopic,
-    "fleet": _fleet,
+    "fleet": FleetTopic,
     "scheduler": lambda: Plain("scheduler", "scheduler.view", _cycles),
     "overview": OverviewTopic,
     "flows": rendered.flows,
@@ -266,7 +205,7 @@ _PAGES: dict[str, Callable[[str], Topic]] = {
     "flow": rendered.flow,
     "cron": rendered.cron,
     "bulk": rendered.BulkPage,
-    "panel": _panel,
+    "panel": NodePanel,
 }
 NAMES = (
     "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, panel:<node>, scheduler, overview"
