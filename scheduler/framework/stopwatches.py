@@ -1,4 +1,4 @@
-"""Where a cycle’s time goes among the plugins: what they register is asked through a stop watch.
+"""Where a cycle's time goes among the plugins: what they register is asked through a stop watch.
 
 Each function's first calls are timed one by one; those of a function that is asked very often are timed one in EVERY
 then, and that one counts for all, so that being watched costs next to nothing. What a function spends in functions of
