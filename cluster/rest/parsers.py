@@ -13,6 +13,12 @@ from cluster.rest.problems import TooLarge
 LIMIT = 2**20
 
 
+class Body(list[Document]):
+    """The documents of a body, with the `text` that they were read from."""
+
+    text: str = ""
+
+
 class JSONManifestParser(BaseParser):
     """`request.data` becomes a list of documents. Raises TooLarge, BadRequest (with the line of the fault)."""
 
@@ -22,7 +28,9 @@ class JSONManifestParser(BaseParser):
         body = stream.read(LIMIT + 1)
         if len(body) > LIMIT:
             raise TooLarge(f"A body has at most {LIMIT:,} bytes; send large manifests in parts.")
-        return load(body, limit=LIMIT)
+        found = Body(load(body, limit=LIMIT))
+        found.text = body.decode("utf-8-sig")
+        return found
 
 
 class YAMLManifestParser(JSONManifestParser):

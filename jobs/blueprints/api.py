@@ -163,9 +163,8 @@ def _filled(user: Any, made: BlueprintVersion, asked: Body) -> Body:
 
 def _source(request: Request) -> str:
     """A definition as text: the body itself where it is YAML, so that comments stay."""
-    raw = request._request.body  # before it is parsed: after that it is read no more
     document = only(request.data)
-    return raw.decode() if "yaml" in (request.content_type or "") else documents.dump(document.obj)
+    return str(request.data.text) if "yaml" in (request.content_type or "") else documents.dump(document.obj)
 
 
 urlpatterns = [

@@ -53,18 +53,24 @@ def evaluate(text: str, values: Mapping[str, Any]) -> Any:
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
-        return node.value
+        return _bounded(node.value)
     if isinstance(node, ast.Name):
-        return values.get(node.id, "")
+        return _bounded(values.get(node.id, ""))
     assert isinstance(node, ast.BinOp)
     left, right = _value(node.left, values), _value(node.right, values)
     for side in (left, right):
         if isinstance(side, bool) or not isinstance(side, int | float):
             raise FillError(f"{ast.unparse(node)} reckons with {json.dumps(side)}, which is no number")
-    result = left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
-    if abs(result) > _BIGGEST:
-        raise FillError(f"{ast.unparse(node)} is too large")
-    return result
+    return _bounded(
+        left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
+    )
+
+
+def _bounded(value: Any) -> Any:
+    """A value, unless it is a number that is too large, or none."""
+    if isinstance(value, int | float) and not abs(value) <= _BIGGEST:
+        raise FillError(f"a number is larger than {_BIGGEST}")
+    return value
 
 
 def fill(text: str, values: Mapping[str, Any]) -> tuple[str, Obj]:

@@ -22,6 +22,10 @@ def pattern_fault(pattern: str) -> str:
         return f"is no regular expression: {error}"
     if _cost(parsed, repeated=False) > _STEPS:
         return "could take very long on some texts: repeat less, and nothing inside of what is repeated"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is no regular expression: {error}"
     return ""
 
 
@@ -38,9 +42,10 @@ def _cost(parsed: Any, *, repeated: bool) -> float:
         if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             _least, most, inner = value
             most = min(int(most), _WITH_PATTERN)
-            if most > 1 and repeated:
+            if (most > 1 or value[0] < most) and repeated:
                 return float("inf")
-            cost *= max(1, most) * _cost(inner, repeated=repeated or most > 1)
+            within = _cost(inner, repeated=repeated or most > 1)
+            cost *= most * within if most > 1 else within + (1 - int(value[0]))  # what may be absent is tried both ways
         elif name == "BRANCH":
             if repeated:
                 return float("inf")

@@ -79,7 +79,20 @@ def test_a_schema_that_makes_no_form_is_refused_at_its_place(schema, where):
     assert where in [fault.pointer for fault in parameters.schema_faults(schema)]
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a*)*", "a*a*a*a*b", "(?:x+x+)+y", r"(\w+\s?)*$"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a|a)*b",
+        "(a*)*",
+        "a*a*a*a*b",
+        "(?:x+x+)+y",
+        r"(\w+\s?)*$",
+        "a?" * 20 + "b",
+        "(?:(?:a?)?)" * 22 + "b",
+        "(?:a?){30}b",
+    ],
+)
 def test_patterns_that_could_take_for_ever_are_refused(pattern):
     assert pattern_fault(pattern)
 
@@ -87,6 +100,17 @@ def test_patterns_that_could_take_for_ever_are_refused(pattern):
 @pytest.mark.parametrize("pattern", ["^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", r"^\d{1,3}Gi$", "^(a|b|c)$", r"^[^:]+:v\d+$"])
 def test_patterns_that_people_write_are_taken(pattern):
     assert pattern_fault(pattern) == ""
+
+
+@pytest.mark.parametrize("pattern", ["(?<=a*)b", "(", "[z-a]"])
+def test_what_cannot_be_compiled_is_no_pattern(pattern):
+    assert pattern_fault(pattern).startswith("is no regular expression")
+
+
+@pytest.mark.parametrize("inside", ["1e999", "1e999 - 1e999", "1e999 * 0", "9" * 40, "n", "n + 0.5"])
+def test_no_number_is_too_large_for_a_manifest(inside):
+    with pytest.raises(FillError, match="larger than 1000000000000000"):
+        fill("a: ${{ %s }}" % inside, {"n": 10**400})  # noqa: UP031
 
 
 def test_titles_are_shown_in_the_language_that_is_read():

@@ -369,3 +369,15 @@ def test_a_form_that_nobody_touched_blames_nobody(as_):
 )
 def test_a_version_that_is_not_there_is_not_found_or_the_newest(as_, train, door):
     assert as_("lena").get(f"{PAGE}{door}").status_code in (200, 404)
+
+
+def test_a_definition_is_taken_from_a_signed_in_browser_with_its_comments(people):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(people["lena"], "django.contrib.auth.backends.ModelBackend")
+    browser.get("/blueprints/new/")
+    token = {"X-CSRFToken": browser.cookies["csrftoken"].value}
+    assert browser.post(API, source(), content_type="application/yaml").status_code == 403
+    assert browser.post(API, source(), content_type="application/yaml", headers=token).status_code == 201
+    new = source() + "# kept"
+    assert browser.put(f"{API}/train?version=1", new, content_type="application/yaml", headers=token).status_code == 200
+    assert BlueprintVersion.objects.get(number=2).source == new
