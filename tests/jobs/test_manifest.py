@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import time
 from typing import Any
 
 import pytest
@@ -11,46 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.errors import NotFound
-from cluster.port import Page
-from jobs.manifest import default, validate
+from jobs.manifest import default
+from tests.jobs.manifests import BOX, POD, Queues, changed, faults
 from tests.jobs.world import job, task
-
-
-class Queues:
-    """A reader that knows queues only."""
-
-    def __init__(self, **queues: dict[str, Any]) -> None:
-        self.queues = {"default": {}, "root": {}} | queues
-
-    def get(self, kind: Any, name: str, namespace: str = "") -> dict[str, Any]:
-        if name not in self.queues:
-            raise NotFound(name)
-        return {"metadata": {"name": name}, **self.queues[name]}
-
-    def list(self, kind: Any, namespace: str = "", **more: Any) -> Page:
-        return Page([self.get(kind, name) for name in self.queues], "1")
-
-
-def faults(manifest: dict[str, Any], queues: Queues | None = None) -> dict[str, str]:
-    """Pointer → message after defaulting."""
-    obj = copy.deepcopy(manifest)
-    default(obj)
-    return {fault.pointer: fault.message for fault in validate(obj, queues or Queues())}
-
-
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """A sound job with one value set; a path part that is a number is a list index."""
-    manifest = job("train", task(), task("second", 1))
-    here: Any = manifest
-    *parents, last = path.strip("/").split("/")
-    for part in parents:
-        here = here[int(part)] if part.isdigit() else here.setdefault(part, {})
-    if last.isdigit():
-        here[int(last)] = value
-    else:
-        here[last] = value
-    return manifest
 
 
 def test_a_sound_job_has_no_faults():
@@ -103,8 +64,6 @@ def test_a_pod_on_the_hosts_network_gets_the_fitting_dns_policy():
     assert manifest["spec"]["tasks"][0]["template"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
 
 
-POD = "/spec/tasks/0/template/spec"
-BOX = f"{POD}/containers/0"
 _BEFORE, _RATHER = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
@@ -340,56 +299,6 @@ def test_a_null_is_as_good_as_nothing():
     assert faults(manifest) == {}
 
 
-def updated(**changes: Any) -> dict[str, str]:
-    old = job("train", task(replicas=3), task("second", 1))
-    default(old)
-    new = copy.deepcopy(old)
-    for path, value in changes.items():
-        here: Any = new["spec"]
-        *parents, last = path.split("__")
-        for part in parents:
-            here = here[int(part)] if part.isdigit() else here[part]
-        here[last] = value
-    return {fault.pointer: fault.message for fault in validate(new, Queues(), old)}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"minAvailable": 1},
-        {"priorityClassName": "high"},
-        {"tasks__0__replicas": 5},
-        {"tasks__0__minAvailable": 1},
-    ],
-)
-def test_what_may_change_later(changes):
-    assert updated(**changes) == {}
-
-
-@pytest.mark.parametrize(
-    ("changes", "where"),
-    [
-        ({"queue": "other"}, "/spec/queue"),
-        ({"maxRetry": 9}, "/spec/maxRetry"),
-        ({"plugins": {"env": []}}, "/spec/plugins"),
-        ({"tasks__0__name": "other"}, "/spec/tasks/0/name"),
-        ({"tasks__0__template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}, "/spec/tasks/0/template"),
-        ({"tasks": [task()]}, "/spec/tasks"),
-        ({"minAvailable": 5}, "/spec/minAvailable"),
-        ({"tasks__0__minAvailable": 4}, "/spec/tasks/0/minAvailable"),
-        ({"tasks__0__replicas": -1}, "/spec/tasks/0/replicas"),
-    ],
-)
-def test_what_may_not_change_later(changes, where):
-    assert where in updated(**changes)
-
-
-def test_the_name_of_a_claim_that_the_controller_made_is_no_change():
-    old = job(volumes=[{"mountPath": "/a", "volumeClaim": {}, "volumeClaimName": "train-pvc-abc"}])
-    new = job(volumes=[{"mountPath": "/a", "volumeClaim": {}}])
-    assert validate(new, Queues(), old) == []
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -427,52 +336,6 @@ def test_real_manifests_are_accepted_and_the_faulty_ones_refused_at_the_right_fi
     for name, document in documents:
         queues = Queues(**{document["spec"].get("queue", "default"): {}})
         assert faults(document, queues).keys() == REFUSED.get(name, set()), name
-
-
-def test_a_manifest_full_of_faults_is_judged_quickly():
-    env = [{"name": f"={n}", "value": n} for n in range(5_000)]
-    tasks = [task(f"task-{n}", 1, dependsOn={"name": ["ghost", "task-0", "task-0"]}) for n in range(1_000)]
-    tasks[0]["template"]["spec"]["containers"][0]["env"] = env
-    begin = time.process_time()
-    first = faults(job("train", *tasks))
-    tasks[0]["template"]["spec"]["containers"][0]["env"] = []
-    second = faults(job("train", *tasks))
-    assert time.process_time() - begin < 10
-    assert (len(first), len(second)) == (12_001, 2_001)
-    assert max(len(message) for message in second.values()) < 500
-
-
-HUGE = [
-    ({"requests": {"cpu": "1e400"}}, 1, f"{BOX}/resources/requests/cpu", "more cpu than can be counted"),
-    ({"requests": {"memory": "9Ei"}}, 1, f"{BOX}/resources/requests/memory", "more memory than can be counted"),
-    ({"requests": {"memory": "7Ei"}}, 2, "/spec/tasks/0/replicas", "2 pods of this task are more memory than can be counted"),
-    ({"limits": {"nvidia.com/gpu": 10**8 + 1}}, 1, "/spec/tasks/0/replicas", "more nvidia.com/gpu than can be counted"),
-    ({}, 100_001, "/spec/tasks/0/replicas", "at most 100000 pods a job"),
-    ({}, 2**31 - 1, "/spec/tasks/0/replicas", "at most 100000 pods a job"),
-]
-
-
-@pytest.mark.parametrize(("resources", "replicas", "where", "said"), HUGE)
-def test_what_cannot_be_counted_or_kept_is_refused(resources: dict[str, Any], replicas: int, where: str, said: str):
-    manifest = job("huge", task("w", replicas))
-    manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"] = resources
-    assert said in faults(manifest)[where]
-
-
-def test_containers_together_ask_no_more_than_can_be_counted():
-    manifest = job("huge", task("w", 1))
-    pod = manifest["spec"]["tasks"][0]["template"]["spec"]
-    pod["containers"] = [{"name": name, "image": "busybox", "resources": {"requests": {"memory": "5Ei"}}} for name in ("a", "b")]
-    told = faults(manifest)["/spec/tasks/0/template/spec/containers"]
-    assert told == "ask together more memory than can be counted: ask for less"
-
-
-def test_a_job_cannot_grow_beyond_what_can_be_kept():
-    old = job("grown", task("w", 1))
-    default(old)
-    new = copy.deepcopy(old)
-    new["spec"]["tasks"][0]["replicas"] = 100_001
-    assert [fault.pointer for fault in validate(new, Queues(), old)] == ["/spec/tasks/0/replicas"]
 
 
 def test_plugin_arguments_that_are_no_text_are_told_and_passed_over():

@@ -13,7 +13,7 @@ from cluster.errors import ApiError
 from cluster.said import said, words
 from jobs import manifest
 from jobs.submit.shapes import BY_KEY
-from tests.jobs.test_manifest import Queues
+from tests.jobs.manifests import Queues
 
 LANGUAGES = [code for code, _name in settings.LANGUAGES]
 

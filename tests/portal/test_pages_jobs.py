@@ -15,9 +15,8 @@ from cluster import runtime
 from cluster.errors import Conflict
 from jobs import summary
 from jobs.choices import GroupPhase, JobPhase
-from jobs.models import Job, PhaseChange, Pod, PodGroup, Task
-from jobs.pages import timeline, views
-from jobs.pages.podgrid import is_large, overview
+from jobs.models import Job, PhaseChange, PodGroup, Task
+from jobs.pages import views
 from tests import factories as make
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -217,29 +216,6 @@ def test_job_page_costs_the_same_queries_for_one_pod_as_for_many(client: Client,
             assert client.get(reverse("jobs:detail", args=(job.uid,))).status_code == 200
 
 
-def test_pod_grid_names_nodes_of_few_pods_and_stays_small_for_thousands(client: Client, ada):
-    few, many = make.job("few", phase=JobPhase.RUNNING), make.job("many", phase=JobPhase.RUNNING, replicas=2000)
-    make.save([few, many])
-    Task.objects.create(job=few, name="worker", position=0, replicas=3)
-    Task.objects.create(job=many, name="worker", position=0, replicas=2000)
-    make.save(make.pods(few, 2), make.pods(many, 2000))
-    html = client.get(reverse("jobs:detail", args=(few.uid,))).content.decode()
-    assert html.count('data-node><a class="ink2" href="/nodes/n-00') == 2
-    assert html.count("data-node>no node") == 1
-    html = client.get(reverse("jobs:detail", args=(many.uid,))).content.decode()
-    assert html.count('data-st="running" data-index=') == 2000
-    assert len(html) < 500_000
-
-
-def test_absurd_replicas_do_not_make_an_absurd_page(client: Client, ada):
-    job = make.job("huge", replicas=2_000_000_000)
-    make.save([job])
-    Task.objects.create(job=job, name="worker", position=0, replicas=2_000_000_000)
-    html = client.get(reverse("jobs:detail", args=(job.uid,))).content.decode()
-    assert len(html) < 100_000
-    assert "2,000,000,000 Pending (one mark for 20,000,000 pods)" in html
-
-
 def test_timeline_follows_the_phases(client: Client, ada):
     begun = make.now() - timedelta(hours=2)
     end = begun + timedelta(hours=1)
@@ -380,36 +356,6 @@ def test_gang_conditions_are_shown(client: Client, ada):
     assert "not a time" in html
 
 
-def test_a_tasks_lane_shows_one_state_at_a_time(ada):
-    begun = make.now() - timedelta(minutes=60)
-
-    def at(minutes: int):
-        return begun + timedelta(minutes=minutes)
-
-    job = make.job("twice", phase=JobPhase.ABORTING, created_at=begun, started_at=at(10), phase_since=at(50))
-    lives = [(0, 10, 20, "Succeeded"), (0, None, 30, "Pending"), (25, 40, None, "Terminating")]
-    pods = [
-        Pod(
-            uid=f"p{i}", name=f"p{i}", task="worker", job_uid=job.uid, phase=phase, created_at=at(made),
-            started_at=at(start) if start else None, finished_at=at(end) if end else None,
-        )
-        for i, (made, start, end, phase) in enumerate(lives)
-    ]  # fmt: skip
-    lane = timeline.build(job, [], pods, make.now()).lanes[1]
-    assert [(bar.state, bar.start) for bar in lane.bars] == [
-        ("pending", at(0)), ("running", at(10)), ("pending", at(20)), ("running", at(40)), ("terminating", at(50)),
-    ]  # fmt: skip
-    assert [bar.end for bar in lane.bars] == [*(bar.start for bar in lane.bars[1:]), None]
-
-
-def test_the_legend_names_every_state_that_is_drawn(ada):
-    begun = make.now() - timedelta(hours=1)
-    job = make.job("ended", phase=JobPhase.TERMINATED, created_at=begun, phase_since=begun, finished_at=make.now())
-    phases = ["Pending", "Aborting", "Aborted", "Terminating", "Terminated"]
-    changes = [PhaseChange(job_uid=job.uid, phase=p, at=begun + timedelta(minutes=i)) for i, p in enumerate(phases)]
-    assert [word for _state, word in timeline.build(job, changes, [], make.now()).legend] == phases
-
-
 def test_a_finished_job_says_how_long_it_ran_and_when_it_ended(client: Client, ada):
     end = make.now() - timedelta(minutes=5)
     job = make.job("done", phase=JobPhase.COMPLETED, started_at=end - timedelta(seconds=12), phase_since=end, finished_at=end)
@@ -429,26 +375,3 @@ def test_a_finished_job_says_how_long_it_ran_and_when_it_ended(client: Client, a
 )
 def test_a_failed_job_says_what_happened(changes: dict, said: str):
     assert summary.line(make.job("bad", phase=JobPhase.FAILED, **changes)) == said
-
-
-def test_a_large_jobs_page_says_how_many_pods_are_in_which_state(client: Client, ada, django_assert_max_num_queries):
-    job = make.job("vast", replicas=50_000)
-    make.save([job])
-    task = Task.objects.create(job=job, name="worker", position=0, replicas=50_000, min_available=50_000)
-    task.counts = {"Succeeded": 20_000, "Failed": 3, "Running": 20_000, "Odd": 1}
-    task.save()
-    [row] = overview([task])
-    assert [(s.phase, s.pods, s.marks) for s in row.stretches] == [
-        ("Failed", 3, 1), ("Unknown", 1, 1), ("Succeeded", 20_000, 40), ("Running", 20_000, 40), ("Pending", 9_996, 20),
-    ]  # fmt: skip
-    assert row.each == 500
-    with django_assert_max_num_queries(20):
-        page = client.get(f"/jobs/{job.uid}/").content.decode()
-    assert 'data-part="grid"' in page
-    assert page.count('<i data-st="running"') == 40
-    assert "3 Failed · 1 Unknown · 20,000 Succeeded · 20,000 Running · 9,996 Pending (one mark for 500 pods)" in page
-
-
-@pytest.mark.parametrize("pods", [0, 2_000, 2_001])
-def test_a_job_is_drawn_pod_by_pod_up_to_two_thousand(pods):
-    assert is_large([Task(replicas=pods), Task(replicas=0, counts={})]) is (pods > 2_000)

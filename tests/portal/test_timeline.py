@@ -96,6 +96,16 @@ def test_gaps_and_runs_fill_the_whole_life():
     assert sum(each.share for each in drawn.durations) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("bound", "code"), [(0, "looked_at"), (9, "starting"), (10, "looked_at")])
+def test_a_job_that_waits_to_be_admitted_has_no_nodes_by_another_run_nor_by_what_came_as_it_was_admitted(bound, code):
+    """Stamps are of whole seconds: admission and nodes often share one."""
+    job = make.job("quick", created_at=BEGIN)
+    changes = [change(job, "Running", 0), change(job, "Pending", 1), change(job, "Running", 10)]
+    facts = Facts((), [Moment(at(bound), "bound", {"pods": 1, "nodes": 1})])
+    (gap,) = timeline.build(job, changes, [], make.now(), facts).gaps
+    assert gap.code == code
+
+
 def test_a_gap_that_lasts_has_no_end_and_says_what_is_so_now():
     job = make.job("waits", created_at=BEGIN, verdict=make.verdict(placeable=7))
     open_hold = hold(job, 5, None)
@@ -182,3 +192,33 @@ def test_the_scheduler_and_the_mirror_keep_holds():
     assert list(Hold.objects.values_list("job_uid", "code", "until")) == [("uid-train", "nodes.insufficient", None)]
     project_jobs(Batch([objects.job(version=2, phase="Completed", seconds=5)]))
     assert Hold.objects.get().until is not None
+
+
+def test_a_tasks_lane_shows_one_state_at_a_time(ada):
+    begun = make.now() - timedelta(minutes=60)
+
+    def at(minutes: int):
+        return begun + timedelta(minutes=minutes)
+
+    job = make.job("twice", phase=JobPhase.ABORTING, created_at=begun, started_at=at(10), phase_since=at(50))
+    lives = [(0, 10, 20, "Succeeded"), (0, None, 30, "Pending"), (25, 40, None, "Terminating")]
+    pods = [
+        Pod(
+            uid=f"p{i}", name=f"p{i}", task="worker", job_uid=job.uid, phase=phase, created_at=at(made),
+            started_at=at(start) if start else None, finished_at=at(end) if end else None,
+        )
+        for i, (made, start, end, phase) in enumerate(lives)
+    ]  # fmt: skip
+    lane = timeline.build(job, [], pods, make.now()).lanes[1]
+    assert [(bar.state, bar.start) for bar in lane.bars] == [
+        ("pending", at(0)), ("running", at(10)), ("pending", at(20)), ("running", at(40)), ("terminating", at(50)),
+    ]  # fmt: skip
+    assert [bar.end for bar in lane.bars] == [*(bar.start for bar in lane.bars[1:]), None]
+
+
+def test_the_legend_names_every_state_that_is_drawn(ada):
+    begun = make.now() - timedelta(hours=1)
+    job = make.job("ended", phase=JobPhase.TERMINATED, created_at=begun, phase_since=begun, finished_at=make.now())
+    phases = ["Pending", "Aborting", "Aborted", "Terminating", "Terminated"]
+    changes = [PhaseChange(job_uid=job.uid, phase=p, at=begun + timedelta(minutes=i)) for i, p in enumerate(phases)]
+    assert [word for _state, word in timeline.build(job, changes, [], make.now()).legend] == phases
