@@ -303,18 +303,21 @@ def _count_pods(job_uids: Collection[str]) -> None:
 
 
 def _name_models(job_uids: Collection[str]) -> set[str]:
-    """Name the GPU model of jobs whose manifest does not, by a node that they run on; the uids of those."""
+    """Name the GPU model of jobs whose manifest does not, where all nodes that they run on have the same; the uids of those."""
     unnamed = list(Job.objects.filter(pk__in=job_uids, gpus__gt=0, gpu_model="").only("uid", "gpu_model"))
     if not unnamed:
         return set()
     placed = Pod.objects.filter(job_uid__in=[row.uid for row in unnamed]).exclude(node="")
-    nodes = dict(placed.values_list("job_uid", "node"))
-    models = dict(Node.objects.filter(name__in=set(nodes.values())).values_list("name", "gpu_model"))
-    named = []
-    for row in unnamed:
-        row.gpu_model = models.get(nodes.get(row.uid, ""), "")
-        if row.gpu_model:
-            named.append(row)
+    nodes = set(placed.order_by().values_list("job_uid", "node").distinct())
+    known = Node.objects.filter(name__in={node for _, node in nodes}).exclude(gpu_model="")
+    models = dict(known.values_list("name", "gpu_model"))
+    found: dict[str, set[str]] = {}
+    for uid, node in nodes:
+        if node in models:  # a pod without GPUs may be on a node without
+            found.setdefault(uid, set()).add(models[node])
+    named = [row for row in unnamed if len(found.get(row.uid, ())) == 1]
+    for row in named:
+        (row.gpu_model,) = found[row.uid]
     Job.objects.bulk_update(named, ["gpu_model"], batch_size=500)
     return {row.uid for row in named}
 

@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from cluster import runtime
 from portal.models import Preferences
 from portal.timezones import offset_of
 
@@ -90,6 +91,6 @@ def preferences(request: HttpRequest) -> HttpResponse:
         carry(request, response, form.save())
         messages.success(request, _("Kept."))
         return response
-    now, zone = timezone.localtime(), timezone.get_current_timezone_name()
+    now, zone = timezone.localtime(runtime.now()), timezone.get_current_timezone_name()
     context = {"form": form, "now": now, "offset": offset_of(now), "zone": zone if zone != offset_of(now) else ""}
     return render(request, "portal/preferences.html", context, status=422 if form.errors else 200)

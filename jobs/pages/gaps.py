@@ -114,7 +114,10 @@ def _cause(bar: Bar, facts: Facts, start: datetime, end: datetime) -> tuple[str,
         return "restarting", _("Its pods were stopped, to begin again.")
     if bar.state == "terminating":
         return "stopping", _("Its pods were being stopped.")
-    if any(moment.code == "bound" and moment.at <= end for moment in facts.moments):
+    placed = [moment.at for moment in facts.moments if moment.code == "bound" and moment.at <= end]
+    if bar.state == "pending":  # not what an earlier run was given, nor what came in the second in which the state ended
+        placed = [at for at in placed if bar.start <= at <= end - BLINK]
+    if placed:
         return "starting", _("Its pods had nodes and were starting.")
     if bar.state == "inqueue":
         return "placing", _("It was admitted; its pods were being made and placed.")

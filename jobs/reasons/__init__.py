@@ -62,12 +62,15 @@ class Figure:
 
 def numbers(verdict: Verdict, model: str = "") -> list[Figure]:
     """Asked, what there is of it, and short, in this order; none when the verdict counts no resource."""
+    verdict = _whole(verdict)
     resource = verdict.get("resource", "")
     if not resource or not verdict.get("asked") or not verdict.get("short"):
         return []
     what = {"resource": short_model(model) if model and is_gpu(resource) else resource_name(resource)}
     if is_impossible(verdict):  # what is free does not matter: the sum is with what there is at most
         verdict = {**verdict, "short": verdict["asked"] - verdict.get("limit", 0)}
+    elif not verdict.get("free") and verdict["asked"] != verdict["short"]:
+        return []  # a queue that has more than its limit: the sentence tells it, no such sum does
     if beyond_queue(verdict):
         labels = {"asked": _("%(resource)s asked") % what, "limit": _("the queue's limit"), "short": _("short")}
     elif beyond_cluster(verdict):
@@ -180,10 +183,21 @@ def _bare(units: int, resource: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
+def _whole(verdict: Verdict) -> Verdict:
+    """Room for admission is a multiple of what the cluster has; nobody can ask for a part of a GPU."""
+    if verdict.get("code") != Code.OVERCOMMIT or not is_gpu(verdict.get("resource", "")):
+        return verdict
+    free, limit = (int(verdict.get(key) or 0) // 1000 * 1000 for key in ("free", "limit"))
+    return {**verdict, "free": free, "limit": limit, "short": int(verdict.get("asked") or 0) - free}
+
+
 def _places(verdict: Verdict, model: str) -> dict[str, str]:
     """The values for the places of a sentence; amounts carry what they are amounts of, except `…_bare`."""
     resource = verdict.get("resource", "")
+    verdict = _whole(verdict)
     used = max(0, verdict.get("limit", 0) - verdict.get("free", 0))
+    if not verdict.get("free") and verdict.get("asked") and verdict.get("short"):  # it may be above its limit: `short` tells
+        used = max(used, verdict.get("limit", 0) - verdict["asked"] + verdict["short"])
     places = {
         "stage": stage_label(verdict.get("stage", "")),
         "queue": verdict.get("queue", ""),

@@ -88,7 +88,7 @@ def _overused(verdict: Verdict) -> str:
 def _at_limit(verdict: Verdict) -> str:
     if beyond_queue(verdict):
         return _("Impossible: asks %(asked)s, queue %(queue)s may use %(limit_bare)s at most")
-    return _("Queue limit: %(used_bare)s of %(limit)s used")
+    return _("Queue limit: asks %(asked)s, %(free_bare)s of %(limit_bare)s left")
 
 
 def _far_at_limit(verdict: Verdict) -> str:
@@ -163,10 +163,10 @@ SHORT: dict[str, Form] = {
     Code.QUEUE_PARENT_MISSING: lambda v: _("Nothing is scheduled: queue %(queue)s or its parent is missing"),
     Code.QUEUE_NOT_LEAF: lambda v: _("Nothing is scheduled: queue %(queue)s has jobs and queues below it"),
     Code.QUEUE_CAPABILITY: _at_limit,
-    Code.QUEUE_DESERVED: lambda v: _("Queue share: %(used_bare)s of %(limit)s used"),
+    Code.QUEUE_DESERVED: lambda v: _("Queue share: asks %(asked)s, %(free_bare)s of %(limit_bare)s left"),
     Code.QUEUE_OVERUSED: _overused,
     Code.QUEUE_BROKEN: lambda v: _("Queue %(queue)s places nothing: its %(resource)s cannot be read"),
-    Code.RESOURCE_QUOTA: lambda v: _("Resource quota of the namespace: %(used_bare)s of %(limit)s used"),
+    Code.RESOURCE_QUOTA: lambda v: _("Resource quota of the namespace: asks %(asked)s, %(free_bare)s of %(limit_bare)s left"),
     Code.EXTENDER: lambda v: _("Held by an extender of the scheduler"),
     Code.OVERCOMMIT: lambda v: (
         _("Impossible: asks %(asked)s, the cluster admits %(limit_bare)s at most")
@@ -190,7 +190,7 @@ LONG: dict[str, Form] = {
     **held.LONG,
     **elsewhere.LONG,
     Code.QUEUE_CAPABILITY: _far_at_limit,
-    Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s and uses %(used_bare)s; this job asks %(asked)s."),
+    Code.QUEUE_DESERVED: lambda v: _("Queue %(queue)s deserves %(limit)s, uses %(used_bare)s and is asked for %(asked)s more."),
     Code.QUEUE_OVERUSED: lambda v: _("Queue %(queue)s has used all that it deserves; other queues come first."),
     Code.OVERCOMMIT: lambda v: (
         _("This job asks %(asked)s, and the cluster admits %(limit_bare)s at most.")

@@ -54,6 +54,10 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
             "Impossible: asks 320 CPUs, the cluster admits 230 at most",
         ),
         (
+            {"code": "overcommit", "asked": 128_000, "free": 54_400, "limit": 230_400},
+            "Admission: asks 128 GPUs, room for 54",
+        ),
+        (
             {"code": "overcommit", "resource": "memory", "asked": 3 << 40, "free": 1 << 29, "limit": 4 << 40},
             "Admission: asks 3 TiB of memory, room for 512 MiB",
         ),
@@ -94,6 +98,22 @@ def test_the_model_is_named_where_it_is_known():
 def test_the_sum_of_a_pod_that_is_too_large_is_of_the_largest_node():
     figures = reasons.numbers(of(code="pod.too_large", asked=16_000, free=0, limit=8000, short=8000))
     assert [(figure.key, figure.value) for figure in figures] == [("asked", "16"), ("limit", "8"), ("short", "8")]
+
+
+def test_room_for_admission_is_in_whole_gpus_and_in_parts_of_a_cpu():
+    gpus = of(code="overcommit", stage="admission", asked=128_000, free=54_400, limit=230_400, short=73_600)
+    assert [figure.value for figure in reasons.numbers(gpus)] == ["128", "54", "74"]
+    assert reasons.advice(gpus) == "Wait until running jobs end, or ask for 54 GPUs at most."
+    assert [figure.value for figure in reasons.numbers(gpus | {"resource": "cpu"})] == ["128", "54.4", "73.6"]
+
+
+def test_a_queue_that_has_more_than_it_deserves_is_not_said_to_use_just_that():
+    above = of(code="queue.deserved", stage="queue_limit", asked=1000, free=0, limit=100_000, short=7000)
+    assert reasons.headline(above)[0] == "Queue lab deserves 100 GPUs, uses 106 and is asked for 1 GPU more."
+    assert reasons.numbers(above) == []
+    full = above | {"short": 1000}
+    assert reasons.headline(full)[0] == "Queue lab deserves 100 GPUs, uses 100 and is asked for 1 GPU more."
+    assert [figure.value for figure in reasons.numbers(full)] == ["1", "0", "1"]
 
 
 def test_values_are_set_apart_from_chinese_words():

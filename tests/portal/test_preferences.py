@@ -79,6 +79,12 @@ def test_the_browsers_zone_counts_until_one_is_chosen_and_the_servers_when_there
     assert "data-theme-chosen" not in html.split(">", 2)[1]
 
 
+def test_the_time_that_the_page_tells_is_the_clusters(client: Client, ada, monkeypatch):
+    monkeypatch.setattr("portal.preferences.runtime.now", lambda: MOMENT)
+    client.post(reverse("preferences"), ALL | {"language": "en"})
+    assert "it is 20:00." in client.get(reverse("preferences")).content.decode()
+
+
 def test_preferences_cost_other_pages_no_query(client: Client, ada):
     client.post(reverse("preferences"), ALL | {"language": "en"})
     with CaptureQueriesContext(connection) as captured:

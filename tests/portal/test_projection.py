@@ -120,6 +120,15 @@ def test_a_job_that_names_no_gpu_model_gets_that_of_its_node():
     assert Job.objects.get().gpu_model == "A100"
 
 
+def test_a_job_on_nodes_of_two_gpu_models_gets_neither():
+    two = make.node("gpu-02")
+    two["metadata"]["labels"]["nvidia.com/gpu.product"] = "H100"
+    project_nodes(Batch([make.node(), two]))
+    project_jobs(Batch([make.job()]))
+    project_pods(Batch([make.pod("w-0", nodeName="gpu-01"), make.pod("w-1", nodeName="gpu-02")]))
+    assert Job.objects.get().gpu_model == ""
+
+
 def test_what_the_scheduler_said_of_a_queue_survives_a_change_of_the_queue():
     project_queues(Batch([make.queue()]))
     figures = {"share": 0.5, "share_allocated": {"cpu": 1}, "share_deserved": {}, "share_request": {}, "share_inqueue": {}}
