@@ -23,7 +23,7 @@ SHORT: dict[str, Form] = {
     Code.DEVICE_CLASS_MISSING: lambda v: _("Device class %(resource)s does not exist"),
     Code.DEVICE_SELECTOR: lambda v: _("No device of class %(resource)s is what its claim selects"),
     Code.DEVICES_INSUFFICIENT: lambda v: _("Its pod asks %(asked)s, the best node has %(free_bare)s free"),
-    Code.DEVICE_QUOTA: lambda v: _("Queue limit of devices: %(used_bare)s of %(limit)s used"),
+    Code.DEVICE_QUOTA: lambda v: _("Queue limit of devices: asks %(asked)s, %(free_bare)s of %(limit_bare)s left"),
 }
 
 LONG: dict[str, Form] = {

@@ -35,7 +35,7 @@ def test_every_code_has_a_sentence_a_headline_and_advice(code: Code, language: s
         ({"needed": 1}, "Its pod asks 8 GPUs, the best node has 5 free"),
         ({"short": 0}, "5 of 8 pods fit"),
         ({"code": "queue.closed"}, "Queue lab is closed"),
-        ({"code": "queue.capability", "free": 16_000}, "Queue limit: 64 of 80 GPUs used"),
+        ({"code": "queue.capability", "asked": 24_000, "free": 16_000}, "Queue limit: asks 24 GPUs, 16 of 80 left"),
         (
             {"code": "queue.capability", "stage": "admission", "resource": "cpu", "asked": 200_000, "limit": 128_000},
             "Impossible: asks 200 CPUs, queue lab may use 128 at most",
@@ -86,8 +86,8 @@ def test_sentences_carry_the_numbers(changes: dict, expected: str):
 
 def test_the_model_is_named_where_it_is_known():
     assert reasons.say(of(), "NVIDIA-H100-80GB-HBM3") == "5 of 8 pods fit; the next asks 8 H100, the best node has 5"
-    limit = of(code="queue.capability", free=16_000)
-    assert reasons.say(limit, "NVIDIA-H100-80GB-HBM3") == "Queue limit: 64 of 80 GPUs used"
+    limit = of(code="queue.capability", asked=24_000, free=16_000)
+    assert reasons.say(limit, "NVIDIA-H100-80GB-HBM3") == "Queue limit: asks 24 H100, 16 of 80 left"
     assert [figure.label for figure in reasons.numbers(of(), "NVIDIA-H100-80GB-HBM3")] == [
         "H100 for one pod",
         "free on the best node",
@@ -119,7 +119,7 @@ def test_a_queue_that_has_more_than_it_deserves_is_not_said_to_use_just_that():
 def test_values_are_set_apart_from_chinese_words():
     with translation.override("zh-hans"):
         said = reasons.say(of(code="queue.capability", free=16_000, limit=80_000), "NVIDIA-H100-80GB-HBM3")
-    assert "GPU 中已用 64" in said
+    assert "申请 8 张 H100，80 中剩 16" in said
 
 
 def test_an_unknown_code_is_said_by_its_stage():
