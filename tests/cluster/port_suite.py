@@ -6,64 +6,18 @@ Subclass `PortSuite` in a test module and give it a fixture `port`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from cluster.errors import AlreadyExists, ApiError, BadRequest, Conflict, Invalid, NotFound
 from cluster.kinds import CONFIG_MAP, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
-from cluster.port import Binding, Cluster, Obj, Victim, Watch, WatchEvent
-
-NS = "suite"
-
-
-def config(name: str, data: dict[str, str] | None = None, **metadata: Any) -> Obj:
-    return {"metadata": {"name": name, "namespace": NS, **metadata}, "data": data or {}}
+from cluster.port import Cluster, Obj, Victim
+from tests.cluster.port_objects import NS, config, names, pod, reference
+from tests.cluster.port_pods import PodSuite
+from tests.cluster.port_watches import WatchSuite
 
 
-def pod(name: str, **metadata: Any) -> Obj:
-    container = {"name": "main", "image": "busybox", "command": ["sleep", "1"]}
-    return {"metadata": {"name": name, "namespace": NS, **metadata}, "spec": {"containers": [container]}}
-
-
-def reference(obj: Obj, *, block: bool = True) -> Obj:
-    meta = obj["metadata"]
-    return {
-        "apiVersion": obj["apiVersion"],
-        "kind": obj["kind"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": block,
-    }
-
-
-def names(port: Cluster, **selectors: Any) -> list[str]:
-    return [obj["metadata"]["name"] for obj in port.list(CONFIG_MAP, NS, **selectors).items]
-
-
-def collect(watch: Watch, until: Callable[[list[WatchEvent]], bool], seconds: float = 5.0) -> list[WatchEvent]:
-    """Events until the condition holds; fails when nothing comes for so long."""
-    events: list[WatchEvent] = []
-    while not until(events):
-        event = watch.get(seconds)
-        assert event is not None, (
-            f"nothing more came after {[(e.type, e.object.get('metadata', {}).get('name')) for e in events]}"
-        )
-        events.append(event)
-    return events
-
-
-def synced(watch: Watch) -> list[WatchEvent]:
-    return collect(watch, lambda events: bool(events) and events[-1].type == "SYNCED")
-
-
-def shown(events: list[WatchEvent]) -> list[tuple[str, str]]:
-    return [(event.type, event.object["metadata"]["name"] if event.object else "") for event in events]
-
-
-class PortSuite:
+class PortSuite(PodSuite, WatchSuite):
     """The promises of the port."""
 
     # --- create and read ---
@@ -364,148 +318,6 @@ class PortSuite:
         port.create(CONFIG_MAP, config("late", ownerReferences=[reference(top)]))
         self.eventually(lambda: names(port) == [])
 
-    # --- pods ---
-
-    def test_a_pod_is_bound_once_with_its_annotations(self, port: Cluster) -> None:
-        made = port.create(POD, pod("p", annotations={"old": "1"}))
-        uid = made["metadata"]["uid"]
-        port.bind(Binding(NS, "p", uid, "n1", {"basalt.dev/gpu-indices": "0,3"}))
-        bound = port.get(POD, "p", NS)
-        assert bound["spec"]["nodeName"] == "n1"
-        assert bound["metadata"]["annotations"] == {"old": "1", "basalt.dev/gpu-indices": "0,3"}
-        assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
-        with pytest.raises(Conflict):
-            port.bind(Binding(NS, "p", uid, "n2"))
-
-    def test_many_bindings_tell_each_outcome_in_order(self, port: Cluster) -> None:
-        uids = {name: port.create(POD, pod(name))["metadata"]["uid"] for name in ("a", "b", "c")}
-        outcomes = port.bind_many(
-            [
-                Binding(NS, "a", uids["a"], "n1"),
-                Binding(NS, "missing", "x", "n1"),
-                Binding(NS, "b", "00000000-0000-4000-8000-000000000000", "n1"),
-                Binding(NS, "c", uids["c"], "n1"),
-            ]
-        )
-        assert [(o.name, type(o.error)) for o in outcomes] == [
-            ("a", type(None)), ("missing", NotFound), ("b", Conflict), ("c", type(None)),
-        ]  # fmt: skip
-        assert [type(o.error) for o in port.bind_many([Binding(NS, "a", uids["a"], "n2")])] == [Conflict]
-        assert [p["metadata"]["name"] for p in port.list(POD, NS, fields="spec.nodeName=n1").items] == ["a", "c"]
-
-    def test_a_pod_without_a_node_goes_at_once_and_one_with_a_node_has_grace(self, port: Cluster) -> None:
-        for name in ("free", "bound"):
-            port.create(POD, pod(name))
-        port.bind(Binding(NS, "bound", "", "n1"))
-        port.delete(POD, "free", NS)
-        port.delete(POD, "bound", NS)
-        meta = port.get(POD, "bound", NS)["metadata"]
-        assert (meta["deletionGracePeriodSeconds"], bool(meta["deletionTimestamp"])) == (30, True)
-        with pytest.raises(NotFound):
-            port.get(POD, "free", NS)
-        with pytest.raises(Conflict):
-            port.bind(Binding(NS, "bound", "", "n2"))
-        port.delete(POD, "bound", NS, grace_seconds=0)
-        with pytest.raises(NotFound):
-            port.get(POD, "bound", NS)
-
-    def test_an_evicted_pod_says_why_and_is_deleted(self, port: Cluster) -> None:
-        port.create(POD, pod("p"))
-        port.bind(Binding(NS, "p", "", "n1"))
-        with pytest.raises(Conflict):
-            port.evict(NS, "p", uid="00000000-0000-4000-8000-000000000000")
-        port.evict(NS, "p", reason="Preempted", message="for somebody else")
-        evicted = port.get(POD, "p", NS)
-        target = next(c for c in evicted["status"]["conditions"] if c["type"] == "DisruptionTarget")
-        assert (target["status"], target["reason"], target["message"]) == ("True", "Preempted", "for somebody else")
-        assert evicted["metadata"]["deletionTimestamp"]
-
-    # --- watches ---
-
-    def test_a_watch_shows_what_is_there_then_changes(self, port: Cluster) -> None:
-        port.create(CONFIG_MAP, config("a"))
-        watch = port.watch([CONFIG_MAP], namespace=NS)
-        assert shown(synced(watch)) == [("ADDED", "a"), ("SYNCED", "")]
-        port.create(CONFIG_MAP, config("b"))
-        port.patch(CONFIG_MAP, "a", NS, {"data": {"k": "v"}})
-        port.delete(CONFIG_MAP, "b", NS)
-        events = collect(watch, lambda found: len(found) == 3)
-        assert shown(events) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
-        versions = [int(event.object["metadata"]["resourceVersion"]) for event in events]
-        assert versions == sorted(set(versions))
-        watch.close()
-        assert watch.get(0.01) is None
-
-    def test_a_watch_over_two_kinds_is_synced_once(self, port: Cluster) -> None:
-        watch = port.watch([CONFIG_MAP, POD], namespace=NS)
-        port.create(CONFIG_MAP, config("c"))
-        port.create(POD, pod("p"))
-        events = collect(watch, lambda found: len(found) == 3)
-        assert [event.type for event in events].count("SYNCED") == 1
-        assert {event.kind for event in events if event.kind} == {CONFIG_MAP, POD}
-        watch.close()
-
-    def test_a_selecting_watch_shows_entering_and_leaving(self, port: Cluster) -> None:
-        watch = port.watch([CONFIG_MAP], namespace=NS, labels="on=yes")
-        synced(watch)
-        port.create(CONFIG_MAP, config("a"))
-        port.patch(CONFIG_MAP, "a", NS, {"metadata": {"labels": {"on": "yes"}}})
-        port.patch(CONFIG_MAP, "a", NS, {"metadata": {"labels": {"on": "no"}}})
-        assert shown(collect(watch, lambda found: len(found) == 2)) == [("ADDED", "a"), ("DELETED", "a")]
-        watch.close()
-
-    def test_a_watch_notifies_whenever_something_is_queued(self, port: Cluster) -> None:
-        rung = threading.Event()
-        watch = port.watch([CONFIG_MAP], namespace=NS, notify=rung.set)
-        assert rung.wait(5)
-        watch.drain()
-        rung.clear()
-        port.create(CONFIG_MAP, config("a"))
-        assert rung.wait(5)
-        self.eventually(lambda: ("ADDED", "a") in shown(watch.drain()))
-        watch.close()
-
-    def test_closing_a_watch_frees_a_blocked_reader(self, port: Cluster) -> None:
-        watch = port.watch([CONFIG_MAP], namespace=NS)
-        seen: list[WatchEvent] = []
-        reader = threading.Thread(target=lambda: seen.extend(watch))
-        reader.start()
-        self.eventually(lambda: bool(seen))
-        watch.close()
-        reader.join(5)
-        assert not reader.is_alive()
-
-    def test_a_mirror_built_from_a_watch_equals_the_list(self, port: Cluster) -> None:
-        watch = port.watch([CONFIG_MAP], namespace=NS)
-
-        def churn(base: int) -> None:
-            for number in range(20):
-                name = f"w{base}-{number % 5}"
-                try:
-                    port.create(CONFIG_MAP, config(name, {"n": str(number)}))
-                except AlreadyExists:
-                    port.delete(CONFIG_MAP, name, NS)
-
-        threads = [threading.Thread(target=churn, args=(base,)) for base in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        end = port.create(CONFIG_MAP, config("zz-end"))
-        mirror: dict[str, Obj] = {}
-
-        def done(events: list[WatchEvent]) -> bool:
-            return bool(events) and events[-1].object.get("metadata", {}).get("uid") == end["metadata"]["uid"]
-
-        for event in collect(watch, done):
-            if event.type == "DELETED":
-                assert mirror.pop(event.object["metadata"]["name"])
-            elif event.type != "SYNCED":
-                assert (event.type == "ADDED") == (event.object["metadata"]["name"] not in mirror)
-                mirror[event.object["metadata"]["name"]] = event.object
-        assert [mirror[name] for name in sorted(mirror)] == port.list(CONFIG_MAP, NS).items
-        watch.close()
-
     def test_cluster_wide_objects_have_no_namespace(self, port: Cluster) -> None:
         made = port.create(NODE, {"metadata": {"name": "suite-node"}})
         assert "namespace" not in made["metadata"]
@@ -544,7 +356,3 @@ class PortSuite:
     def check_place(self, error: ApiError, place: str) -> None:
         """A refusal names the place that is wrong; a server that is coarser than that says so in its own suite."""
         assert place in [fault.pointer for fault in error.fields]
-
-    def eventually(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds; an implementation that does things at once need not wait."""
-        assert holds()

@@ -9,7 +9,7 @@ import pytest
 from cluster.embedded.http.table import age, as_table, is_wanted
 from cluster.errors import BadRequest
 from cluster.kinds import CONFIG_MAP, EVENT, JOB, NODE, POD, SECRET
-from tests.cluster.port_suite import NS, config
+from tests.cluster.port_objects import NS, config
 from tests.cluster.test_kubernetes import Served, port, served
 
 __all__ = ["port", "served"]

@@ -21,7 +21,8 @@ from cluster.kinds import CONFIG_MAP, JOB, NODE, SECRET, Kind
 from cluster.kubernetes import KubernetesCluster, connect, watch
 from cluster.kubernetes.answers import refusal
 from cluster.kubernetes.watch import KubernetesWatch
-from tests.cluster.port_suite import NS, PortSuite, collect, config, shown, synced
+from tests.cluster.port_objects import NS, collect, config, shown, synced
+from tests.cluster.port_suite import PortSuite
 
 
 class OpenGate:

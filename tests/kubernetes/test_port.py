@@ -14,7 +14,8 @@ from cluster.kinds import CONFIG_MAP, NAMESPACE, NODE, POD, POD_GROUP, QUEUE
 from cluster.kubernetes import KubernetesCluster, connect
 from testbed.collector import Collector
 from testbed.server import TOKEN, ApiServer
-from tests.cluster.port_suite import NS, PortSuite
+from tests.cluster.port_objects import NS
+from tests.cluster.port_suite import PortSuite
 
 
 @pytest.fixture(scope="module")

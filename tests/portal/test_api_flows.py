@@ -16,7 +16,7 @@ from jobs.controller import ControllerManager
 from portal.mirror import PROJECTIONS, Mirror
 from tests.jobs.cron.world import cron
 from tests.jobs.flows.world import flow, template
-from tests.portal.test_api import Api
+from tests.portal.rest import Api
 
 pytestmark = [pytest.mark.django_db(databases="__all__")]
 NOON = 1_899_979_200.0  # 2030-03-17T12:00:00Z

@@ -7,7 +7,7 @@ from cluster.embedded.fates import INSTANT
 from cluster.embedded.kubelet import Kubelet
 from cluster.models import Node
 from tests import fleet_rows
-from tests.portal.test_api import Api, problem
+from tests.portal.rest import Api, problem
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 

@@ -6,30 +6,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
 
-from portal.scenario import FileError, Outcome, load, play, words
+from portal.scenario import FileError, load, play, words
 from portal.scenario.expect import CHECKS
 from portal.scenario.html import Page
 from portal.scenario.pages import Portal
 from portal.scenario.steps import STEPS
-
-SETUP = "{nodes: [{name: n1, cpu: 4, memory: 8Gi}, {name: n2, cpu: 4, memory: 8Gi}]}"
-SUBMIT = "submit: {job: a, min: 2, tasks: {w: {replicas: 2, cpu: 1}}}"
-
-
-def text(steps: str, expect: str, setup: str = SETUP, more: str = "") -> str:
-    body = f"- id: x\n  setup: {setup}\n{more}  steps:\n{textwrap.indent(steps.strip(), '  ')}\n"
-    return f"{body}  expect:\n{textwrap.indent(expect.strip(), '  ')}\n"
-
-
-def played(steps: str, expect: str, setup: str = SETUP) -> Outcome:
-    (case,) = load(text(steps, expect, setup))
-    return play(case)
-
-
-def seen(steps: str, expect: str, setup: str = SETUP) -> str:
-    return "; ".join(played(steps, expect, setup).seen)
+from tests.portal.cases import SUBMIT, seen, text
 
 
 def faults(content: str) -> list[str]:
@@ -355,79 +338,3 @@ def test_what_is_hidden_is_not_read():
     assert page.text == "yes, it is three 1"
     assert page.form() == {"a": "1", "c": "3"}
     assert (page.values("b"), page.rows) == ({"2"}, 1)
-
-
-# --- the command --------------------------------------------------------------------------------------------------
-
-
-def write(folder: Path, content: str) -> str:
-    path = folder / "cases.yaml"
-    path.write_text(content)
-    return str(path)
-
-
-def test_the_command_prints_a_line_a_case_and_fails_when_one_failed(tmp_path, capsys):
-    good = text(f"- {SUBMIT}\n- schedule: until-quiet", "- running: {a: 2}\n- it feels quick")
-    call_command("scenario", write(tmp_path, good))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == ["passed  x", "for a person  x: it feels quick", "1 case: 1 passed, 1 for a person"]
-    with pytest.raises(SystemExit) as status:
-        call_command("scenario", write(tmp_path, good.replace("a: 2}\n", "a: 1}\n")))
-    assert status.value.code == 1
-    assert capsys.readouterr().out.splitlines()[0] == "failed  x: running a: 2, not 1"
-
-
-def test_arguable_failures_are_counted_apart(tmp_path, capsys):
-    bad = text("- settle: true", "- running: {a: 1}", more="  arguable: true\n")
-    call_command("scenario", write(tmp_path, bad))
-    assert capsys.readouterr().out.splitlines()[-1] == "1 case: 1 failed, arguable"
-
-
-def test_a_wrong_file_is_told_with_file_and_line_and_nothing_is_played(tmp_path, capsys):
-    with pytest.raises(CommandError, match=r"cases\.yaml, line 1: there is no case") as error:
-        call_command("scenario", write(tmp_path, "# nothing\n"))
-    assert error.value.returncode == 2
-    with pytest.raises(CommandError, match="nowhere"):
-        call_command("scenario", str(tmp_path / "nowhere"))
-    assert capsys.readouterr().out == ""
-
-
-# --- flows and cron jobs ------------------------------------------------------------------------------------------
-
-TEMPLATES = "{nodes: [{name: n1, cpu: 4, memory: 8Gi}], templates: [{name: a, tasks: {w: {replicas: 1, cpu: 1}}}, "
-TEMPLATES += "{name: b, tasks: {w: {replicas: 1, cpu: 1}}}]}"
-
-
-def test_a_flow_is_played_to_its_end():
-    steps = """
-    - submit_flow: {name: f, flows: [{name: a}, {name: b, dependsOn: [a]}], retain: retain}
-    - schedule: until-quiet
-    - check: {flow_phase: {f: Running}, flow_jobs: {f: [f-a]}, not_created: [f-b], running: {f-a: 1}}
-    - finish_all: {flow: f, exit: 0}
-    - schedule: until-quiet
-    - finish_all: {flow: f, exit: 0}
-    - schedule: until-quiet
-    """
-    assert seen(textwrap.dedent(steps), "- {flow_phase: {f: Succeed}, flow_jobs: {f: [f-a, f-b]}}", TEMPLATES) == ""
-
-
-def test_a_flow_may_be_refused():
-    steps = "- submit_flow: {name: f, flows: [{name: nowhere}]}"
-    assert seen(steps, "- {refused: [f], message_names: [nowhere]}", TEMPLATES) == ""
-
-
-def test_a_cron_job_runs_by_the_clock_and_a_lost_field_doubles_nothing():
-    steps = """
-    - submit_cron: {name: c, schedule: '0 * * * *', concurrency: Forbid, job: {tasks: {w: {replicas: 1, cpu: 1}}}}
-    - clock: {to: '01:30'}
-    - check: {jobs_of: {c: 1}}
-    - lose: {cron: c, field: lastScheduleTime}
-    - lose: {cron: c, field: active}
-    - restart_controller: true
-    - settle: true
-    - check: {jobs_of: {c: 1}}
-    - clock: {to: '04:30'}
-    """
-    assert seen(textwrap.dedent(steps), "- jobs_of: {c: 1}", TEMPLATES) == ""
-    allowed = steps.replace("Forbid", "Allow")
-    assert seen(textwrap.dedent(allowed), "- jobs_of: {c: 4}", TEMPLATES) == ""
