@@ -18,7 +18,7 @@ from scheduler.snapshot import Offline, Snapshot
 from scheduler.status import StatusKeeper
 from tests.scheduler.fuzz.clusters import random_cluster
 from tests.scheduler.fuzz.confs import random_conf
-from tests.scheduler.fuzz.play import Recorded
+from tests.scheduler.fuzz.recorded import Recorded
 
 SEEDS = range(60)
 REMEMBER = ("tdm", "rescheduling")
