@@ -17,7 +17,10 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from playwright.sync_api import Page
 
+from cluster import runtime
+from cluster.embedded.store import EmbeddedCluster
 from portal.live.hub import hub
+from tests import fleet_rows
 
 NODE_MODULES = Path(__file__).resolve().parents[2] / "node_modules"
 
@@ -86,6 +89,17 @@ def server(transactional_db: None, settings: Any) -> Iterator[Server]:
     yield running
     running.stop()
     assert hub() is not None
+
+
+@pytest.fixture
+def fleet(server: Server) -> Iterator[EmbeddedCluster]:
+    """The demo fleet with work on it."""
+    cluster = fleet_rows.demo_cluster()
+    runtime.use(cluster)
+    fleet_rows.occupy()
+    fleet_rows.shares(steps=30)
+    yield cluster
+    runtime.use(None)
 
 
 @pytest.fixture

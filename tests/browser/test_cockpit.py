@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from portal.models import Cycle
-from tests import factories, fleet_rows
+from tests import factories
 from tests.browser.conftest import Server
 
 FITS = "[document.documentElement.scrollHeight <= innerHeight, document.documentElement.scrollWidth <= innerWidth]"
-
-
-@pytest.fixture
-def fleet(server: Server) -> Iterator[EmbeddedCluster]:
-    cluster = fleet_rows.demo_cluster()
-    runtime.use(cluster)
-    fleet_rows.occupy()
-    fleet_rows.shares(steps=30)
-    yield cluster
-    runtime.use(None)
 
 
 def keep(number: int, spent: float, seconds: float) -> Cycle:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from cluster import machines, runtime
+from cluster import machines
 from cluster.embedded.kubelet import Kubelet
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import JOB
@@ -19,16 +19,6 @@ from tests import factories, fleet_rows
 from tests.browser.conftest import NODE_MODULES, Server
 
 AXE = NODE_MODULES / "axe-core" / "axe.min.js"
-
-
-@pytest.fixture
-def fleet(server: Server) -> Iterator[EmbeddedCluster]:
-    cluster = fleet_rows.demo_cluster()
-    runtime.use(cluster)
-    fleet_rows.occupy()
-    fleet_rows.shares(steps=30)
-    yield cluster
-    runtime.use(None)
 
 
 def ready(page: Page) -> None:
