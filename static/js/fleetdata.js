@@ -3,7 +3,7 @@
 // A node: {name, spine, rack, model, memory, ready, cordoned, heard, measured, label, cells}. A cell: {state, holder, parts, load,
 // used, over}; `holder` and the holders of `parts` are {uid, job, queue, user, task, index, since}, empty where one may not know.
 
-export const STATES = { a: "allocated", s: "shared", i: "idle", f: "free", r: "reserved", t: "releasing", u: "unhealthy", c: "cordoned", n: "not_ready", x: "unknown" };
+const STATES = { a: "allocated", s: "shared", i: "idle", f: "free", r: "reserved", t: "releasing", u: "unhealthy", c: "cordoned", n: "not_ready", x: "unknown" };
 const IN_USE = new Set(["allocated", "shared", "idle", "releasing"]);
 export const WHOLE = 1000;
 const FRESH = 300; // seconds for which a measurement counts

@@ -54,7 +54,7 @@ function up(row) {
 }
 
 /** Show a state: its mark, its word, its colour. */
-export function writeState(target, row) {
+function writeState(target, row) {
   const shown = target.matches(".ba-st") ? target : target.querySelector(".ba-st");
   const word = stateWord(row.phase, row.mark);
   if (!shown || (shown.dataset.st === row.mark && shown.querySelector("[data-word]").textContent === word)) return;

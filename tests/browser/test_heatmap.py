@@ -223,28 +223,6 @@ def test_a_change_fades_in_unless_one_wants_no_movement(heatmap: Page, movement:
     assert frames == 1 if movement == "reduce" else frames > 1
 
 
-def test_another_page_can_show_the_map_small_and_it_follows_changes(heatmap: Page, server: Server):
-    heatmap.goto(f"{server.url}/nodes/")
-    heatmap.evaluate(
-        """async () => {
-          const { embed } = await import("/static/js/fleetembed.js");
-          const host = document.createElement("div");
-          host.id = "small";
-          document.querySelector("main").prepend(host);
-          embed(host, { height: 90, href: "/gpus/?node=NODE" });
-        }"""
-    )
-    small = heatmap.locator("#small")
-    expect(small.locator("canvas").first).to_be_visible()
-    assert small.evaluate("host => host.clientHeight") <= 130
-    drawn = small.get_attribute("data-drawn")
-    end(running())
-    expect(small).to_have_attribute("data-fading", "0")
-    assert small.get_attribute("data-drawn") == drawn
-    small.locator("canvas").first.click(position={"x": 4, "y": 4})
-    heatmap.wait_for_url("**/gpus/?node=*")
-
-
 def test_the_node_at_the_side_follows_without_asking_for_anything(heatmap: Page, server: Server):
     pod = running()
     heatmap.goto(f"{server.url}/gpus/?node={pod.node}")
