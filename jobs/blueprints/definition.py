@@ -181,7 +181,7 @@ metadata:
   name: {name}
 spec:
   title: PyTorch, several nodes
-  description: One master and workers on whole H100 nodes.
+  description: One master, and as many workers as you like.
   audience:               # whom it is for; what is left out does not narrow it
     queues: []
     groups: []

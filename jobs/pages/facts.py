@@ -18,6 +18,8 @@ MOST = 60
 """Moments of one kind that are drawn, the newest."""
 LONGEST = timedelta(days=7)
 """How far back the queue's shares are kept."""
+LAG = timedelta(seconds=5)
+"""What may pass until an admission is told; nodes are stamped by the scheduler itself, and may so be stamped before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def gather(job: Job, changes: Sequence[PhaseChange], pods: QuerySet[Pod], tasks:
     bound = pods.exclude(scheduled_at=None).order_by().values("scheduled_at")
     bound = bound.annotate(pods=Count("pk"), nodes=Count("node", distinct=True)).order_by("-scheduled_at")[:MOST]
     moments = [Moment(job.created_at, "submitted", {"who": job.owner})]
-    moments += _admitted(changes)
+    moments += _admitted(changes, [row["scheduled_at"] for row in bound])
     moments += [Moment(row["scheduled_at"], "bound", {"pods": row["pods"], "nodes": row["nodes"]}) for row in bound]
     for source in sources:
         moments += source(job.uid)
@@ -69,11 +71,12 @@ def _resource(tasks: Sequence[Task]) -> str:
     return next((name for task in tasks for name in sorted(task.requests) if is_gpu(name)), "cpu")
 
 
-def _admitted(changes: Sequence[PhaseChange]) -> list[Moment]:
-    """Each time that the gang was let in."""
+def _admitted(changes: Sequence[PhaseChange], bound: Sequence[datetime]) -> list[Moment]:
+    """Each time that the gang was let in: at the latest when its pods were given nodes."""
     found, before = [], ""
     for change in changes:
         if change.group_phase == "Inqueue" != before:
-            found.append(Moment(change.at, "admitted"))
+            at = min((at for at in bound if change.at - LAG < at < change.at), default=change.at)
+            found.append(Moment(max(at, changes[0].at), "admitted"))
         before = change.group_phase or before
     return found

@@ -12,7 +12,7 @@ from jobs import reasons
 from jobs.choices import JobPhase
 from jobs.models import Job
 from jobs.pages.axis import Bar
-from jobs.pages.facts import Facts
+from jobs.pages.facts import LAG, Facts
 
 BLINK = timedelta(seconds=1)
 """Stamps are of whole seconds: what is shorter between two causes is no gap."""
@@ -115,8 +115,8 @@ def _cause(bar: Bar, facts: Facts, start: datetime, end: datetime) -> tuple[str,
     if bar.state == "terminating":
         return "stopping", _("Its pods were being stopped.")
     placed = [moment.at for moment in facts.moments if moment.code == "bound" and moment.at <= end]
-    if bar.state == "pending":  # not what an earlier run was given, nor what came in the second in which the state ended
-        placed = [at for at in placed if bar.start <= at <= end - BLINK]
+    if bar.state == "pending":  # not what an earlier run was given, nor what came as the state ended
+        placed = [at for at in placed if bar.start <= at <= end - LAG]
     if placed:
         return "starting", _("Its pods had nodes and were starting.")
     if bar.state == "inqueue":

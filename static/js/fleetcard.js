@@ -3,7 +3,7 @@ import { present } from "./clock.js";
 import { isInUse, loadOf, sizeOf, WHOLE } from "./fleetdata.js";
 import { amountWords, durationWords, fill, numberWords, shortModel } from "./words.js";
 
-const MARKS = { allocated: "running", shared: "running", idle: "running", free: "pending", reserved: "inqueue", releasing: "terminating", unhealthy: "failed", cordoned: "aborted", not_ready: "unknown", unknown: "unknown" };
+const MARKS = { allocated: "running", shared: "running", idle: "running", reserved: "inqueue", releasing: "terminating", unhealthy: "failed", cordoned: "aborted", not_ready: "unknown", unknown: "unknown" };
 const percent = new Intl.NumberFormat(document.documentElement.lang, { style: "percent" });
 const MOST_PARTS = 5;
 const MIB = 2 ** 20;
@@ -93,6 +93,8 @@ function partsBar(cell) {
 }
 
 function stateMark(cell, text) {
+  const word = text.states[cell.state];
+  if (!(cell.state in MARKS)) return element("span", word); // free: nothing waits there
   const mark = element("span", "", "ba-st");
   mark.dataset.st = MARKS[cell.state];
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -101,7 +103,6 @@ function stateMark(cell, text) {
   const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
   use.setAttribute("href", `#st-${MARKS[cell.state]}`);
   svg.append(use);
-  const word = text.states[cell.state];
   mark.append(svg, cell.parts && cell.parts.length > 1 ? fill(text.pods, { state: word, count: numberWords(cell.parts.length) }) : word);
   return mark;
 }

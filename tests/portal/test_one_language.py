@@ -17,7 +17,7 @@ from tests.portal.test_hard_coded import Texts
 pytestmark = pytest.mark.django_db(databases="__all__")
 SENTENCE = re.compile(r"(?:\b[A-Za-z][a-z]+\b[ ,]+){3,}\b[A-Za-z][a-z]+\b")
 """Four words of Latin letters one after the other: names are shorter."""
-OBJECTS_OWN = {"One master and workers on whole H100 nodes."}
+OBJECTS_OWN = {"One master, and as many workers as you like."}
 """What people or the cluster wrote."""
 TABS = ("pods", "events", "yaml", "decisions", "usage", "lineage", "placement", "logs")
 

@@ -96,6 +96,19 @@ def test_gaps_and_runs_fill_the_whole_life():
     assert sum(each.share for each in drawn.durations) == pytest.approx(1.0)
 
 
+def test_a_gang_was_let_in_before_its_pods_had_nodes_however_late_that_is_told():
+    job = make.job("quick", created_at=BEGIN)
+    let_in = at(1) + timedelta(seconds=1)
+    make.save([job], [PhaseChange(job_uid=job.uid, phase="Pending", group_phase="Inqueue", at=let_in)])
+    make.save(make.pods(job, 3, created_at=at(1), scheduled_at=at(1)))
+    changes = [change(job, "Pending", 0), *PhaseChange.objects.all()]
+    told = gather(job, changes, Pod.objects.filter(job_uid=job.uid), [], make.now()).moments
+    assert [(moment.code, moment.at) for moment in told] == [("submitted", at(0)), ("admitted", at(1)), ("bound", at(1))]
+    late = [change(job, "Pending", 0), change(job, "Pending", 9, "Inqueue")]
+    told = gather(job, late, Pod.objects.filter(job_uid=job.uid), [], make.now()).moments
+    assert [moment.code for moment in told] == ["submitted", "bound", "admitted"]
+
+
 @pytest.mark.parametrize(("bound", "code"), [(0, "looked_at"), (9, "starting"), (10, "looked_at")])
 def test_a_job_that_waits_to_be_admitted_has_no_nodes_by_another_run_nor_by_what_came_as_it_was_admitted(bound, code):
     """Stamps are of whole seconds: admission and nodes often share one."""
