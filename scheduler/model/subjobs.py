@@ -17,7 +17,7 @@ from cluster.objects import labels as labels_of
 from cluster.selectors import matches_selector
 from scheduler.model.build import section, whole
 from scheduler.model.resources import Ints
-from scheduler.model.tasks import ALLOCATED_SET, READY_SET, TaskInfo, TaskStatus
+from scheduler.model.tasks import READY_SET, TaskInfo, TaskStatus
 
 if TYPE_CHECKING:
     from scheduler.model.jobs import JobInfo
@@ -79,10 +79,6 @@ class SubJob:
     def ready_count(self) -> int:
         """Tasks that hold, or held to their good end, a node."""
         return sum(self.counts[status] for status in READY_SET)
-
-    def allocated_count(self) -> int:
-        """Tasks that hold a node."""
-        return sum(self.counts[status] for status in ALLOCATED_SET)
 
     def missing(self) -> int:
         """How many more tasks must get a node before the sub-job is ready."""
