@@ -54,7 +54,7 @@ class Version:
 
 
 def _identifier(text: str) -> tuple[bool, int, str]:
-    return (False, int(text), "") if text.isdigit() else (True, 0, text)
+    return (False, int(text), "") if text.isdecimal() else (True, 0, text)
 
 
 class _Amount(Decimal):

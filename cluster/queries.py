@@ -232,6 +232,6 @@ def link_matrix(node: Node) -> list[list[Link | None]]:
 
 def nearness(link: str) -> int:
     """How near a link is: more NVLinks are nearer than any bridge. An unknown name counts as the farthest."""
-    if link.startswith("NV") and link[2:].isdigit():
+    if link.startswith("NV") and link[2:].isdecimal():
         return 4 if int(link[2:]) == 1 else 6
     return _NEARNESS.get(link, 0)

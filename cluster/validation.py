@@ -151,14 +151,14 @@ def _remove(value: Any, path: Sequence[str], emptied: Any) -> None:
         value = _child(value, part)
     if isinstance(value, dict):
         value.pop(path[-1], None)
-    elif isinstance(value, list) and path[-1].isdigit() and int(path[-1]) < len(value):
+    elif isinstance(value, list) and path[-1].isdecimal() and len(path[-1]) < 10 and int(path[-1]) < len(value):
         value[int(path[-1])] = emptied
 
 
 def _child(value: Any, part: str) -> Any:
     if isinstance(value, dict):
         return value.get(part)
-    if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+    if isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
         return value[int(part)]
     return None
 

@@ -118,9 +118,9 @@ def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = 
     return commands.ask(cluster, job, ACTIONS[action], namespace=namespace, user=user, field_manager=MANAGER)
 
 
-def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "") -> None:
-    """Delete a job; its pods and everything else that it owns go with it. Raises NotFound, Conflict (other uid)."""
-    cluster.delete(JOB, name, namespace, uid=uid)
+def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "", version: str = "") -> None:
+    """Delete a job; its pods and everything else that it owns go with it. Raises NotFound, Conflict (other uid or version)."""
+    cluster.delete(JOB, name, namespace, uid=uid, resource_version=version)
 
 
 def prepared(manifest: Any, owner: str, kind: Kind = JOB) -> Obj:

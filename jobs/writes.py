@@ -52,9 +52,9 @@ def act(job: Job, action: str, user: str) -> bool:
     return asked is not None
 
 
-def delete(job: Job) -> None:
-    """Delete exactly this job. Raises what `operations.delete` does."""
-    operations.delete(runtime.current(), job.namespace, job.name, uid=job.uid)
+def delete(job: Job, version: str = "") -> None:
+    """Delete exactly this job, only as it was at a version if one is given. Raises what `operations.delete` does."""
+    operations.delete(runtime.current(), job.namespace, job.name, uid=job.uid, version=version)
     renew(job)
 
 

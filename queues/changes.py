@@ -104,7 +104,7 @@ def of(queue: Queue) -> list[Entry]:
 
 def since(uid: str, version: str) -> list[Entry]:
     """What changed after somebody saw a version, the oldest first."""
-    if not version.isdigit():
+    if not (version.isdecimal() and len(version) < 19):
         return []
     return [_entry(row) for row in QueueChange.objects.filter(uid=uid, version__gt=int(version)).order_by("version")[:SHOWN]]
 

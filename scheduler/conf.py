@@ -48,6 +48,7 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 )  # fmt: skip
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 
+_MOST = 10_000
 _LARGEST = 2**31
 """Beyond every weight; products of what is smaller can be counted."""
 _METRICS_INTERVAL = "30s"
@@ -207,6 +208,16 @@ def _integers(node: yaml.Node) -> Iterator[int]:
             ahead += [part for pair in each.value for part in pair]
 
 
+def _unfolded(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values there are when all that is repeated by name is written out; what stands in itself counts as one."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        if not isinstance(node, yaml.ScalarNode):
+            parts = (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
+            known[id(node)] += sum(_unfolded(part, known) for part in parts)
+    return known[id(node)]
+
+
 def load(text: str = DEFAULT) -> Configuration:
     """Read and check a whole configuration. Raises ConfError with every fault."""
     registry.load_builtin()
@@ -218,11 +229,12 @@ class _Reader:
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
+        self._sizes: dict[int, int] = {}
 
     def read(self, text: str) -> Configuration:
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = getattr(error, "problem", None) or str(error)
             raise ConfError(Fault(mark.line + 1 if mark else 0, f"not YAML: {problem}")) from None
@@ -274,6 +286,8 @@ class _Reader:
         return str(node.value)
 
     def _value(self, node: yaml.Node) -> Any:
+        if _unfolded(node, self._sizes) > _MOST:
+            return self._fault(node, f"the value unfolds to more than {_MOST} values")
         try:
             value = yaml.SafeLoader("").construct_document(node)
             if any(abs(number) >= 2**63 for number in _integers(node)):

@@ -73,9 +73,10 @@ class Snapshot:
         found = cls()
         for obj in objs:
             kind = by_api(str(obj.get("apiVersion")), str(obj.get("kind")))
-            if kind == CONFIG_MAP and CONF_KEY in (obj.get("data") or {}):
-                found.conf = obj["data"][CONF_KEY]
-                found._of_moment(obj["data"].get(MOMENT_KEY))
+            data = obj.get("data") if kind == CONFIG_MAP else None
+            if isinstance(data, dict) and isinstance(data.get(CONF_KEY), str):
+                found.conf = data[CONF_KEY]
+                found._of_moment(data.get(MOMENT_KEY))
             elif kind is not None and cls.holds(kind):
                 found._of_kind(kind).append(obj)
         if conf:
@@ -88,7 +89,10 @@ class Snapshot:
         try:
             items = orjson.loads(text)["items"]  # what `dump` wrote, large as it may be
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            items = [document.obj for document in documents.load(text, limit=limit, most=limit)]
+            most = max(len(text), documents.MAX_NODES)  # a text cannot hold more values, unless it repeats them
+            items = [document.obj for document in documents.load(text, limit=limit, most=most)]
+        if not (isinstance(items, list) and all(isinstance(obj, dict) for obj in items)):
+            raise BadRequest("the file is no list of objects: a snapshot has them in items")
         return cls.of(items, conf)
 
     @staticmethod

@@ -81,7 +81,7 @@ class LogStore:
         folder = self.folder(uid) / container
         if "/" in container or container in ("", ".", "..") or not folder.is_dir():
             return []
-        return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
+        return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
 
     def stream(self, uid: str, container: str, attempt: int) -> FileStream:
         """One attempt's records."""

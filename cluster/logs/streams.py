@@ -56,7 +56,7 @@ class FileStream:
             return []
         for entry in entries:
             head, _, kind = entry.name.partition(".")
-            if head.isdigit() and kind in ("log", "log.gz") and (int(head) not in found or kind == "log"):
+            if head.isdecimal() and kind in ("log", "log.gz") and (int(head) not in found or kind == "log"):
                 found[int(head)] = Path(entry.path)
         return sorted(found.items())
 

@@ -94,7 +94,7 @@ class BlueprintViewSet(ViewSet):
         if not access.may_change(request.user, row):
             raise PermissionDenied("Only its owner and administrators may change this blueprint.")
         base = request.query_params.get("version", "")
-        if not base.isdigit() or len(base) > 9:
+        if not base.isdecimal() or len(base) > 9:
             raise BadRequest("say by ?version= which one you edited", [FieldError("?version", "is required", "required")])
         row = operations.change(
             request.user, row, _source(request), base=int(base), note=request.query_params.get("note", "")
@@ -163,8 +163,9 @@ def _filled(user: Any, made: BlueprintVersion, asked: Body) -> Body:
 
 def _source(request: Request) -> str:
     """A definition as text: the body itself where it is YAML, so that comments stay."""
-    document = only(request.data)
-    return str(request.data.text) if "yaml" in (request.content_type or "") else documents.dump(document.obj)
+    body: Any = request.data
+    document = only(body)
+    return str(body.text) if "yaml" in (request.content_type or "") else documents.dump(document.obj)
 
 
 urlpatterns = [

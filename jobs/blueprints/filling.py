@@ -20,7 +20,8 @@ from cluster.pointers import pointer
 from cluster.port import Obj
 
 HOLE = re.compile(r"\$\{\{([^{}]{0,200})\}\}")
-_BIGGEST = 10**15
+LARGEST = 10**15
+"""What a number may be at most, on either side of zero."""
 
 
 class FillError(ValueError):
@@ -68,8 +69,8 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
 
 def _bounded(value: Any) -> Any:
     """A value, unless it is a number that is too large, or none."""
-    if isinstance(value, int | float) and not abs(value) <= _BIGGEST:
-        raise FillError(f"a number is larger than {_BIGGEST}")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        raise FillError(f"a number is larger than {LARGEST}")
     return value
 
 

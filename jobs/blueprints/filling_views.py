@@ -71,7 +71,7 @@ submit_views.drafts["blueprint"] = draft_of
 def _version(request: HttpRequest, row: Blueprint) -> BlueprintVersion:
     text = request.POST.get("version") or request.GET.get("version") or ""
     try:
-        made = operations.version(row, int(text) if text.isdigit() and len(text) < 10 else None)
+        made = operations.version(row, int(text) if text.isdecimal() and len(text) < 10 else None)
     except ApiError:
         made = operations.current(row)
     made.blueprint = row

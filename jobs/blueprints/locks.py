@@ -56,7 +56,7 @@ def _places(node: Any, path: Sequence[str], done: tuple[str | int, ...] = ()) ->
         return
     step, rest = path[0], path[1:]
     if step != ANY:
-        index: str | int = int(step) if isinstance(node, list) and step.isdigit() else step
+        index: str | int = int(step) if isinstance(node, list) and step.isdecimal() and len(step) < 10 else step
         child = _child(node, index)
         if child is _ABSENT:
             if ANY not in rest:

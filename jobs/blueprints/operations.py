@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
@@ -301,7 +302,7 @@ def _name(manifest: Any) -> str:
 
 def _values(notes: Mapping[str, Any]) -> Any:
     try:
-        return json.loads(notes.get(keys.BLUEPRINT_PARAMETERS) or "{}")
+        return orjson.loads(notes.get(keys.BLUEPRINT_PARAMETERS) or "{}")
     except (TypeError, ValueError):
         return None
 

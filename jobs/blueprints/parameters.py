@@ -20,6 +20,7 @@ from jsonschema.validators import extend
 
 from cluster.errors import FieldError
 from cluster.pointers import pointer
+from jobs.blueprints.filling import LARGEST
 from jobs.blueprints.patterns import LONGEST_TEXT, matches, pattern_fault
 
 Schema = dict[str, Any]
@@ -73,14 +74,27 @@ def _property_faults(name: str, each: Any) -> Iterator[FieldError]:
     if "pattern" in each and (wrong := pattern_fault(str(each["pattern"]))):
         yield FieldError("/pattern", wrong, "format")
         return
+    yield from _translation_faults(each.get("x-translations"))
     if each.keys() - known or "default" not in each:
         return
     try:
         faults = list(_validator({"type": "object", "properties": {name: each}}).iter_errors({name: each["default"]}))
-    except (SchemaError, TypeError, ValueError):
+    except (SchemaError, TypeError, ValueError, ArithmeticError):
         return  # told with the schema
     for fault in faults:
         yield FieldError("/default", words(fault), "invalid")
+
+
+def _translation_faults(given: Any) -> Iterator[FieldError]:
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        yield FieldError("/x-translations", "is a mapping of languages to titles and descriptions", "type")
+        return
+    for language, texts in given.items():
+        is_right = isinstance(texts, dict) and texts.keys() <= {"title", "description"}
+        if not is_right or not all(isinstance(text, str) for text in texts.values()):
+            yield FieldError(pointer("x-translations", language), "has a title and a description, both texts", "type")
 
 
 @dataclass(slots=True)
@@ -193,6 +207,11 @@ def faults(schema: Schema, values: Any) -> list[FieldError]:
     """What is wrong with values, each under `/<name>`, in the active language."""
     if not isinstance(values, dict):
         return [FieldError("", _("parameters are a mapping of names to values"), "type")]
+    if huge := [name for name, value in values.items() if isinstance(value, int | float) and not abs(value) <= LARGEST]:
+        said = _("must be %(limit)s or less, not %(value)s")
+        return [
+            FieldError(pointer(name), said % {"limit": LARGEST, "value": as_text(values[name])[:20]}, "maximum") for name in huge
+        ]
     found = []
     for error in _validator({**schema, "additionalProperties": False}).iter_errors(values):
         if error.validator == "required":

@@ -95,7 +95,7 @@ def used_by(user: Any, row: Blueprint, most: int) -> list[Job]:
 def named(user: Any, said: str) -> Body | None:
     """The same of what a manifest says, `<name>@<version>`; None where there is no such version, or none for this user."""
     name, _at, number = said.partition("@")
-    row = visible(user).filter(name=name).first() if number.isdigit() and len(number) < 10 else None
+    row = visible(user).filter(name=name).first() if number.isdecimal() and len(number) < 10 else None
     if row is None or not 0 < int(number) <= row.current:
         return None
     return _told(row, int(number))

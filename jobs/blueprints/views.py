@@ -75,7 +75,7 @@ def _written(request: HttpRequest, row: Blueprint | None) -> HttpResponse:
     """Keep what was posted; else the editor again, with what is wrong."""
     posted = request.POST
     source = posted.get("source", "").replace("\r\n", "\n")
-    base = int(posted["base"]) if posted.get("base", "").isdigit() else 0
+    base = _as_number(posted.get("base", "")) or 0
     try:
         if posted.get("do") == "load":
             return _editor(request, row, text_of(request.FILES.get("file")), base=base)
@@ -167,8 +167,11 @@ def _version(row: Blueprint, number: int | None) -> BlueprintVersion:
 
 
 def _number(request: HttpRequest, key: str = "version") -> int | None:
-    text = request.GET.get(key, "")
-    return int(text) if text.isdigit() and len(text) < 10 else None
+    return _as_number(request.GET.get(key, ""))
+
+
+def _as_number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _may_submit(request: HttpRequest) -> None:

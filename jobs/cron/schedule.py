@@ -197,7 +197,7 @@ def _term(text: str, title: str, low: int, high: int, names: tuple[str, ...]) ->
 def _number(text: str, title: str, low: int, high: int, names: tuple[str, ...]) -> int:
     if text in names:
         return names.index(text) + low
-    if not text.isdigit() or not low <= int(text) <= high:
+    if not (text.isdecimal() and len(text) < 5 and low <= int(text) <= high):
         right = f"from {low} to {high}" + (f", or {names[0]} to {names[-1]}" if names else "")
         raise ScheduleError(f"{text!r} is no {title}: they go {right}")
     return int(text)

@@ -37,7 +37,7 @@ def _within(given: Any, where: str) -> str:
     """The deepest place on the way to a fault that the manifest has itself."""
     place = ""
     for step in steps(where):
-        if isinstance(given, list) and step.isdigit() and int(step) < len(given):
+        if isinstance(given, list) and step.isdecimal() and len(step) < 10 and int(step) < len(given):
             given = given[int(step)]
         elif isinstance(given, dict) and step in given:
             given = given[step]

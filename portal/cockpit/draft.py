@@ -53,6 +53,7 @@ class Draft:
                 found._check(name, queue, value)
         for name in ("cordon", "drain", "remove"):
             setattr(found, name, list(dict.fromkeys(re.findall(r"[^\s,]+", str(given.get(name) or "")))))
+        more: dict[str, int] = {}
         for part in re.split(r"[,\n]", str(given.get("add") or "")):
             if not part.strip():
                 continue
@@ -60,7 +61,8 @@ class Draft:
             if match is None or not int(match[1]):
                 found.faults["add"] = _("Write how many and like which node, such as 4*node-a; not %(given)s") % {"given": part}
             else:
-                found.add.append((int(match[1]), match[2]))
+                more[match[2]] = more.get(match[2], 0) + int(match[1])
+        found.add = [(count, like) for like, count in more.items()]
         if sum(count for count, _like in found.add) > MOST_NODES:
             found.faults["add"] = _("At most %(count)s nodes can be added") % {"count": MOST_NODES}
         return found
@@ -68,7 +70,7 @@ class Draft:
     def _check(self, name: str, queue: str, value: str) -> None:
         key = f"{name}.{queue}"
         if name == "weight":
-            if not (value.isascii() and value.isdigit() and 1 <= int(value[:12]) <= WEIGHTS):
+            if not (value.isascii() and value.isdigit() and len(value) <= 10 and 1 <= int(value) <= WEIGHTS):
                 self.faults[key] = _("The weight of %(queue)s must be a whole number from 1 on, not %(given)s") % {
                     "queue": queue, "given": value,
                 }  # fmt: skip

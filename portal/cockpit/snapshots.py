@@ -8,11 +8,13 @@ import time
 import zlib
 from typing import Any
 
+import structlog
+import yaml
 from django.conf import settings
 
 from cluster import runtime
 from cluster.disclosure import HIDDEN, LAST_APPLIED, shown
-from cluster.errors import BadRequest, Unavailable
+from cluster.errors import ApiError, BadRequest, Unavailable
 from cluster.kinds import CONFIG_MAP, POD
 from cluster.port import Cluster, Obj
 from portal import parts
@@ -20,8 +22,11 @@ from portal.body_limit import LIMIT
 from portal.models import SchedulerConfiguration
 from scheduler import conf as configuration
 from scheduler.cache import KINDS
+from scheduler.conf import ConfError
 from scheduler.replay import Decisions, replay
 from scheduler.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
 
 LONGEST = 30.0
 """Wall seconds that reading the cluster may take."""
@@ -31,8 +36,10 @@ UNPACKED = 256 * 2**20
 """Bytes that a packed one may unpack to."""
 ABOUT_DEVICES = ("vgpu", "geometr", "device")
 """What the names of ConfigMaps about devices have in them; no others are taken along."""
+_WORDS = re.compile("password|passwd|token|secret|credential", re.IGNORECASE)
 _SECRET = re.compile(
-    r"^(\s*(?:- )?[\w.\-\"']*(?:password|passwd|token|secret|credential)[\w.\-\"']*\s*:).*$", re.IGNORECASE | re.MULTILINE
+    r"^(\s*(?:#\s*)?(?:- )?[\w.\-\"']*(?:password|passwd|token|secret|credential)[\w.\-\"']*\s*:).*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _PRIVATE = ("env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
@@ -95,13 +102,36 @@ def bare(obj: Obj) -> Obj:
 
 
 def without_secrets(text: str) -> str:
-    """A configuration with what looks like a secret hidden."""
-    return _SECRET.sub(rf'\1 "{HIDDEN}"', text)
+    """A configuration with what looks like a secret hidden: line by line, written anew where its values are not lines."""
+    by_line = _SECRET.sub(rf'\1 "{HIDDEN}"', text)
+    hidden = _hidden(_loaded(text))
+    if hidden is None or _loaded(by_line) == hidden:
+        return by_line
+    return yaml.safe_dump(hidden, sort_keys=False)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: HIDDEN if _WORDS.search(str(key)) else _hidden(item) for key, item in value.items()}
+    return [_hidden(item) for item in value] if isinstance(value, list) else value
 
 
 def replayed(content: bytes, conf: str = "") -> Decisions:
     """The decisions of a snapshot's cycle, also by another configuration. Raises BadRequest, `scheduler.conf.ConfError`."""
-    return replay(load(content), conf, scheduler_names=settings.BASALT_SCHEDULER_NAMES)[0]
+    try:
+        return replay(load(content), conf, scheduler_names=settings.BASALT_SCHEDULER_NAMES)[0]
+    except (ApiError, ConfError):
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # no admission saw these objects
+        log.warning("a snapshot cannot be replayed", exc_info=True)
+        raise BadRequest(f"the file cannot be replayed, since an object in it is not as its kind is: {error!r:.200}") from None
 
 
 def packed(snapshot: Snapshot) -> bytes:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 
 from cluster import runtime
 from cluster.access import policy
+from cluster.exports import Echo, safe
 from portal import figures
 from portal.cockpit import cycles, judged, ledger
 from portal.cockpit.health import health
@@ -143,26 +144,14 @@ def evictions_csv(request: HttpRequest) -> StreamingHttpResponse:
     return answer
 
 
-class _Echo:
-    """A file that gives back what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def _lines(rows: list[judged.Group]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     yield writer.writerow(["at", "cycle", "victim", "pods", "for", "action", "rules", "freed", "judgement"])
     for row in rows:
         taker = "" if row.taker is None else "other" if row.taker.other else row.taker.job
         victim = "other" if row.victim.other else row.victim.job or row.victim.pod
         cells = [victim, row.pods, taker, row.action, row.rules, row.freed, row.judgement.code]
-        yield writer.writerow([row.at.isoformat(), row.cycle, *map(_plain, cells)])
-
-
-def _plain(cell: Any) -> Any:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" else cell
+        yield writer.writerow([row.at.isoformat(), row.cycle, *map(safe, cells)])
 
 
 def _asked_for(request: HttpRequest, usual: int | None) -> Cycle | None:

@@ -13,14 +13,17 @@ from django.utils.translation import gettext as _
 
 from cluster import documents, runtime
 from cluster.access import policy
-from cluster.errors import ApiError, NotFound
+from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import JOB
+from cluster.port import Obj
 from jobs import operations, writes
 from jobs.models import Job
 from jobs.submit import clone
 
 MOST = 200
 """Jobs of one request."""
+TRIES = 5
+"""Looks at a job that is written again and again meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +54,9 @@ def _moved(user: Any, job: Job, target: str) -> Moved:
     try:
         manifest = documents.load(clone.manifest(job, {"spec": {"queue": target}}))[0].obj
         operations.submit(runtime.current(), manifest, owner=job.owner, dry_run=True)
-        live = runtime.current().get(JOB, job.name, job.namespace)
-        phase = ((live.get("status") or {}).get("state") or {}).get("phase") or "Pending"
-        if live["metadata"]["uid"] != job.uid or phase != "Pending":
-            return Moved(job, why=_("It does not wait any more: its state is %(phase)s.") % {"phase": phase})
+        live, why = _looked_at(job)
+        if why:
+            return Moved(job, why=why)
         made = writes.submit(manifest, job.owner)
     except NotFound:
         return Moved(job, why=_("It is gone from the cluster."))
@@ -62,7 +64,36 @@ def _moved(user: Any, job: Job, target: str) -> Moved:
         return Moved(job, why=str(error))
     new = Job.objects.get(pk=made["metadata"]["uid"])
     try:
-        writes.delete(job)
+        why = _deleted(job, live)
+        if not why:
+            return Moved(job, new)
+        writes.delete(new)
+    except NotFound:
+        return Moved(job, new)
     except ApiError as error:
         return Moved(job, new, why=_("Its copy stands; the job itself could not be deleted: %(why)s") % {"why": error.message})
-    return Moved(job, new)
+    return Moved(job, why=why)
+
+
+def _looked_at(job: Job) -> tuple[Obj, str]:
+    """The job as it is now, and what keeps it from being moved. Raises NotFound."""
+    live = runtime.current().get(JOB, job.name, job.namespace)
+    phase = ((live.get("status") or {}).get("state") or {}).get("phase") or "Pending"
+    if live["metadata"]["uid"] != job.uid or phase != "Pending":
+        return live, _("It does not wait any more: its state is %(phase)s.") % {"phase": phase}
+    return live, ""
+
+
+def _deleted(job: Job, live: Obj) -> str:
+    """Delete the job as long as it waits; else why it stays. One that was written since it was looked at is looked at again."""
+    for left in reversed(range(TRIES)):
+        try:
+            writes.delete(job, live["metadata"]["resourceVersion"])
+            break
+        except Conflict:
+            if not left:
+                raise
+            live, why = _looked_at(job)
+            if why:
+                return why
+    return ""

@@ -248,4 +248,4 @@ def phase_of(pod: Obj) -> str:
 
 def _place(pod: Obj) -> tuple[str, int, str]:
     index = objects.labels(pod).get(keys.TASK_INDEX, "0")
-    return job_of(pod), int(index) if index.isdigit() else 0, objects.name(pod)
+    return job_of(pod), int(index) if index.isdecimal() else 0, objects.name(pod)

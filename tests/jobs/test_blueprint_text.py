@@ -72,6 +72,16 @@ def test_sound_values_pass_and_the_texts_of_a_form_become_values():
         ({"type": "object", "properties": {"a": {"type": "integer", "minimum": "x"}}}, "/properties/a/minimum"),
         ({"type": "object", "properties": {}, "required": ["a"]}, "/required"),
         ({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}, "/properties/a/pattern"),
+        ({"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 0, "default": 1}}}, "/properties/a/multipleOf"),
+        ({"type": "object", "properties": {"a": {"type": "integer", "x-translations": "b"}}}, "/properties/a/x-translations"),
+        (
+            {"type": "object", "properties": {"a": {"type": "integer", "x-translations": {"zh-hans": [1]}}}},
+            "/properties/a/x-translations/zh-hans",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "integer", "x-translations": {"zh-hans": {"title": 1}}}}},
+            "/properties/a/x-translations/zh-hans",
+        ),
         ({"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}, "/properties/a/pattern"),
     ],
 )
@@ -111,6 +121,13 @@ def test_what_cannot_be_compiled_is_no_pattern(pattern):
 def test_no_number_is_too_large_for_a_manifest(inside):
     with pytest.raises(FillError, match="larger than 1000000000000000"):
         fill("a: ${{ %s }}" % inside, {"n": 10**400})  # noqa: UP031
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**16), float("inf"), float("nan")])
+def test_values_are_numbers_that_can_be_reckoned_with(value):
+    schema = {"type": "object", "properties": {"n": {"type": "number", "multipleOf": 0.5}}}
+    assert [(fault.pointer, fault.code) for fault in parameters.faults(schema, {"n": value})] == [("/n", "maximum")]
+    assert parameters.faults(schema, {"n": 10**15}) == []
 
 
 def test_titles_are_shown_in_the_language_that_is_read():

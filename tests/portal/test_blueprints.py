@@ -381,3 +381,17 @@ def test_a_definition_is_taken_from_a_signed_in_browser_with_its_comments(people
     new = source() + "# kept"
     assert browser.put(f"{API}/train?version=1", new, content_type="application/yaml", headers=token).status_code == 200
     assert BlueprintVersion.objects.get(number=2).source == new
+
+
+@pytest.mark.parametrize("notes", ["[" * 100_000, '{"workers": 1e999}', '{"workers": %s}' % ("9" * 5000), "NaN", "1"])
+def test_annotations_that_are_no_values_are_refused(as_, train, notes):
+    job = order(as_("omar"), query="?dryRun=All", expect=200)["manifest"]
+    job["metadata"]["annotations"]["basalt.dev/blueprint-parameters"] = notes
+    order(as_("omar"), manifest=job, expect=422)
+
+
+@pytest.mark.parametrize("version", ["²", "٣", "9" * 5000, "-1"])
+def test_a_version_that_is_no_number_is_told(as_, train, version):
+    assert as_("lena").put(f"{API}/train?version={version}", source(), content_type="application/yaml").status_code in (400, 409)
+    assert as_("lena").get(f"{PAGE}?version={version}").status_code in (200, 404)
+    assert as_("lena").post(f"{PAGE}edit/", {"source": source() + "#", "base": version, "do": "keep"}).status_code == 409

@@ -11,6 +11,7 @@ from django.test import Client
 from cluster import runtime
 from cluster.kinds import JOB, POD_GROUP, QUEUE
 from cluster.projection import Batch
+from jobs import writes
 from jobs.models import Job
 from jobs.projection import project_jobs, project_pod_groups
 from queues.models import QueueChange
@@ -101,6 +102,22 @@ def test_a_job_that_began_to_run_meanwhile_is_left_alone(staff, team):
     moved = staff.post("/queues/team/move/", {"queue": "side"}).context["moved"]
     assert "does not wait any more" in moved[0].why
     assert {job["metadata"]["name"] for job in team.list(JOB).items} == {"waits", "runs", "done"}
+
+
+@pytest.mark.parametrize(("phase", "left"), [("Running", {"waits", "runs", "done"}), ("Pending", {"waits-2", "runs", "done"})])
+def test_a_job_that_is_written_while_its_copy_is_made_is_deleted_only_if_it_still_waits(staff, team, monkeypatch, phase, left):
+    submit = writes.submit
+
+    def meanwhile(*args):
+        made = submit(*args)
+        team.patch_status(JOB, "waits", "default", {"state": {"phase": phase}, "pending": 1})
+        return made
+
+    monkeypatch.setattr(writes, "submit", meanwhile)
+    moved = staff.post("/queues/team/move/", {"queue": "side"}).context["moved"]
+    assert {job["metadata"]["name"] for job in team.list(JOB).items} == left
+    assert ("does not wait any more" in moved[0].why) == (phase == "Running")
+    assert (moved[0].new is None) == (phase == "Running")
 
 
 def test_a_job_of_a_flow_is_not_moved(staff, team):

@@ -132,3 +132,17 @@ def test_numbers_beyond_counting_and_actions_named_twice_are_refused(text, fault
     with pytest.raises(ConfError) as raised:
         conf.load(text)
     assert str(raised.value).startswith(fault)
+
+
+def test_what_is_repeated_by_name_does_not_grow_without_bounds():
+    head = f"{HEAD}nodeorder\n    arguments:\n      a0: &a0 [x, x]\n"
+    grown = "".join(f"      a{step}: &a{step} [{', '.join([f'*a{step - 1}'] * 9)}]\n" for step in range(1, 12))
+    with pytest.raises(ConfError) as raised:
+        conf.load(f"{head}{grown}      nodeaffinity.weight: *a11\n")
+    assert "line 10: the value unfolds to more than 10000 values" in [str(fault) for fault in raised.value.faults]
+    assert conf.load(f"{head}      a1: [*a0, *a0]\n").tiers[0][0].arguments.value("a1", "") == [["x", "x"]] * 2
+
+
+def test_what_is_nested_too_deeply_is_refused():
+    with pytest.raises(ConfError, match="not YAML: maximum recursion depth"):
+        conf.load("{" * 3000)

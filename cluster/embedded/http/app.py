@@ -155,7 +155,7 @@ async def _lines(
     if start in ("", "0"):
         page = await asyncio.to_thread(cluster.list, kind, namespace, labels=labels, fields=fields)
         first, start = [_line("ADDED", show(obj)) for obj in page.items], page.resource_version
-    if not start.isdigit():
+    if not (start.isdecimal() and len(start) < 19):
         raise BadRequest(f"resourceVersion={start!r} is no version of this cluster")
     tail = cluster.tail(kind, int(start), namespace=namespace, labels=labels, fields=fields)
     loop, news = asyncio.get_running_loop(), asyncio.Event()

@@ -7,6 +7,7 @@ import json
 from io import StringIO
 
 import pytest
+import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -75,6 +76,44 @@ def test_the_moment_is_the_clusters(cluster):
 @pytest.mark.parametrize("line", ["  elasticsearch.password: x", "- token: x", '  "my-secret": x', "    extender.credentials: x"])
 def test_what_looks_like_a_secret_in_a_configuration_is_hidden(line):
     assert snapshots.without_secrets(f"a: 1\n{line}\nb: 2\n") == f'a: 1\n{line[:-2]} "(hidden)"\nb: 2\n'
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        "metrics: {type: elasticsearch, elasticsearch.password: hunter2}",
+        "metrics:\n  elasticsearch.password: |\n    hunter2\n  type: elasticsearch",
+        "metrics:\n  elasticsearch.password:\n    hunter2\n  type: elasticsearch",
+        'metrics:\n  "elasticsearch.password"  : "hunt\\\n    er2"\n  type: elasticsearch\n  # hunter2 was not written',
+        "metrics:\n  type: elasticsearch\n  # elasticsearch.password: hunter2",
+    ],
+)
+def test_a_secret_is_hidden_however_it_is_written(metrics):
+    text = snapshots.without_secrets(CONF.partition("metrics:")[0] + metrics)
+    assert "er2" not in text.replace("# hunter2 was not written", "")
+    told = yaml.safe_load(text)
+    assert told["metrics"]["type"] == "elasticsearch"
+    assert told["tiers"] == yaml.safe_load(CONF)["tiers"]
+
+
+NODE_WITHOUT = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"items": [1]}',
+        b'{"items": {"a": 1}}',
+        b'{"items": "abc"}',
+        json.dumps({"items": [NODE_WITHOUT | {"metadata": "a"}]}).encode(),
+        ("a: &a [%s]\nb: &b [%s]\nc: [%s]" % (",".join("x" * 999), ",".join(["*a"] * 999), ",".join(["*b"] * 9))).encode(),  # noqa: UP031
+    ],
+)
+def test_a_file_that_is_no_snapshot_is_told(client, make_user, cluster, content):
+    client.force_login(make_user("root-of-all", staff=True))
+    page = client.post(reverse("cockpit:snapshot"), {"snapshot": SimpleUploadedFile("s.json", content)})
+    assert page.status_code == 422
+    assert page.context["error"]
 
 
 def test_the_page_gives_it_out_and_replays_it(client, make_user, cluster):

@@ -17,7 +17,7 @@ from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
 from jobs.keys import group_name
 from portal.cockpit import what_if
-from portal.cockpit.draft import Draft
+from portal.cockpit.draft import Draft, changes
 from portal.mirror import PROJECTIONS
 from portal.unblock import copy
 from queues import operations
@@ -134,7 +134,7 @@ def test_what_makes_no_sense_is_told_by_its_field(text, field):
         st.sampled_from(["a", "b/c", "d.e"]), st.fixed_dictionaries({}, optional={"weight": st.integers(1, 99).map(str)})
     ),
     st.lists(st.sampled_from(["n0", "n1"]), unique=True),
-    st.lists(st.tuples(st.integers(1, 9), st.sampled_from(["n0", "n1"]))),
+    st.lists(st.tuples(st.integers(1, 9), st.sampled_from(["n0", "n1"])), unique_by=lambda each: each[1]),
 )
 def test_a_draft_comes_back_from_its_address(queues, nodes, add):
     draft = Draft({name: fields for name, fields in queues.items() if fields}, nodes, [], nodes[:1], add)
@@ -224,3 +224,18 @@ def test_rest_answers_the_same(client, make_user, shown):
     assert told["settled"] is True
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["pointer"] == "/capability.a"
+
+
+@pytest.mark.parametrize("weight", ["0", "2147483648", "0000000000019", "1" * 5000, "²", "-1", "1.5"])
+def test_a_weight_that_no_queue_can_have_is_told(weight):
+    assert list(Draft.read({"weight.a": weight}).faults) == ["weight.a"]
+
+
+def test_nodes_like_one_are_added_together():
+    draft = Draft.read({"add": "2*n1,3*n2\n4*n1"})
+    assert (draft.add, draft.faults) == ([(6, "n1"), (3, "n2")], {})
+    assert draft.query() == "add=6%2An1%2C3%2An2"
+    made = stage()
+    events = made.view(lambda view: changes(view, Draft.read({"add": "2*n1,3*n1"}), "gpu")).events
+    assert [event.object["metadata"]["name"] for event in events] == [f"n1-new-{number}" for number in range(1, 6)]
+    assert "add" in Draft.read({"add": "600*n1,600*n1"}).faults
