@@ -55,8 +55,8 @@ def gather(job: Job, changes: Sequence[PhaseChange], pods: QuerySet[Pod], tasks:
     bound = pods.exclude(scheduled_at=None).order_by().values("scheduled_at")
     bound = bound.annotate(pods=Count("pk"), nodes=Count("node", distinct=True)).order_by("-scheduled_at")[:MOST]
     moments = [Moment(job.created_at, "submitted", {"who": job.owner})]
-    moments += _admitted(changes, [row["scheduled_at"] for row in bound])
-    moments += [Moment(row["scheduled_at"], "bound", {"pods": row["pods"], "nodes": row["nodes"]}) for row in bound]
+    placed = [Moment(row["scheduled_at"], "bound", {"pods": row["pods"], "nodes": row["nodes"]}) for row in bound]
+    moments += [*_admitted(changes, [moment.at for moment in placed]), *placed]
     for source in sources:
         moments += source(job.uid)
     begin = max(min([job.created_at, *(change.at for change in changes)]), present - LONGEST)
