@@ -161,6 +161,16 @@ def test_whoever_may_not_see_a_job_finds_no_name_of_it_on_the_page_in_rest_or_in
 
 
 @pytest.mark.usefixtures("two_jobs")
+def test_a_pod_that_went_for_nobody_leaves_the_cell_empty_in_the_file(client, make_user):
+    Eviction.objects.update(preemptor="", preemptor_uid="", action="shuffle")
+    client.force_login(make_user("boss", staff=True), "django.contrib.auth.backends.ModelBackend")
+    lines = b"".join(client.get(reverse("cockpit:evictions")).streaming_content).decode().splitlines()
+    at = lines[0].split(",").index("for")
+    assert [line.split(",")[at] for line in lines[1:]] == [""] * (len(lines) - 1)
+    assert len(lines) > 1
+
+
+@pytest.mark.usefixtures("two_jobs")
 def test_an_eviction_for_a_job_that_never_started_is_wasted_once_it_had_the_time():
     later = NOW + judged.GRACE + timedelta(seconds=2)
     preempted = Eviction.objects.filter(preemptor_uid="uid-mine")
