@@ -16,7 +16,7 @@ from cluster.documents.to_yaml import dump
 from cluster.port import Obj
 from cluster.said import said
 
-__all__ = ["Document", "dump", "load"]
+__all__ = ["MAX_NODES", "Document", "dump", "load"]
 
 
 @dataclass(frozen=True, slots=True)
