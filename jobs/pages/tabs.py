@@ -85,12 +85,11 @@ def _yaml(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
 def _decisions(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:
     facts = gather(job, shown.changes, shown.pods, shown.tasks, runtime.now())
     rows: list[Context] = [{"at": moment.at, "code": moment.code, "text": sentence(moment)} for moment in facts.moments]
-    rows += [
-        {"at": hold.since, "until": hold.until, "code": "held", "stage": reasons.stage_label(hold.stage),
-         "text": reasons.say(hold.verdict, job.gpu_model), "is_over": hold.until is not None}
-        for hold in facts.holds
-    ]  # fmt: skip
-    return {"decisions": sorted(rows, key=lambda row: row["at"], reverse=True)}
+    for hold in facts.holds:
+        text, stage = reasons.say(hold.verdict, job.gpu_model), reasons.stage_label(hold.stage)
+        row = {"at": hold.since, "until": hold.until, "code": "held", "text": text, "is_over": hold.until is not None}
+        rows.append(row | {"stage": "" if text.startswith(stage) else stage})
+    return {"decisions": sorted(rows, key=lambda row: row["at"])[::-1]}
 
 
 def _usage(request: HttpRequest, job: Job, shown: queries.JobDetail) -> Context:

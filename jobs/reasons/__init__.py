@@ -184,11 +184,12 @@ def _bare(units: int, resource: str) -> str:
 
 
 def _whole(verdict: Verdict) -> Verdict:
-    """Room for admission is a multiple of what the cluster has; nobody can ask for a part of a GPU."""
-    if verdict.get("code") != Code.OVERCOMMIT or not is_gpu(verdict.get("resource", "")):
+    """Room for admission is a multiple of what the cluster has, less what was admitted; nobody can ask for a part of a GPU."""
+    if verdict.get("code") != Code.OVERCOMMIT:
         return verdict
-    free, limit = (int(verdict.get(key) or 0) // 1000 * 1000 for key in ("free", "limit"))
-    return {**verdict, "free": free, "limit": limit, "short": int(verdict.get("asked") or 0) - free}
+    unit = 1000 if is_gpu(verdict.get("resource", "")) else 1
+    free, limit = (int(verdict.get(key) or 0) // unit * unit for key in ("free", "limit"))
+    return {**verdict, "free": max(free, 0), "limit": limit, "short": int(verdict.get("asked") or 0) - free}
 
 
 def _places(verdict: Verdict, model: str) -> dict[str, str]:

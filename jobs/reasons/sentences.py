@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from cluster.display import spaced
+from cluster.quantities import is_gpu
 from jobs import elsewhere, held
 from jobs.reasons import supplies
 from scheduler.framework.explain import Code, Stage
@@ -227,6 +228,8 @@ ADVICE: dict[str, Form] = {
         _("Ask for less, lower the minimum, or ask an administrator to add nodes.")
         if beyond_cluster(v)
         else _("Wait until running jobs end, or ask for %(free)s at most.")
+        if int(v.get("free") or 0) >= (1000 if is_gpu(v.get("resource", "")) else 1)
+        else _("Wait until running jobs end.")
     ),
     Code.GANG_TOO_FEW_PODS: lambda v: _("Look at the job's events: something keeps pods from being made."),
     Code.GANG_INCOMPLETE: lambda v: _("Wait for room, lower the minimum, or ask for less in each pod."),

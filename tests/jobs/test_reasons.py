@@ -107,6 +107,14 @@ def test_room_for_admission_is_in_whole_gpus_and_in_parts_of_a_cpu():
     assert [figure.value for figure in reasons.numbers(gpus | {"resource": "cpu"})] == ["128", "54.4", "73.6"]
 
 
+def test_where_more_is_admitted_than_may_be_no_room_is_left_and_asking_for_less_does_not_help():
+    above = of(code="overcommit", stage="admission", asked=128_000, free=-16_000, limit=230_400, short=144_000)
+    assert reasons.say(above) == "Admission: asks 128 GPUs, room for 0"
+    assert reasons.headline(above)[1] == "Short by 144 GPUs."
+    assert reasons.advice(above) == "Wait until running jobs end."
+    assert reasons.numbers(above) == []
+
+
 def test_a_queue_that_has_more_than_it_deserves_is_not_said_to_use_just_that():
     above = of(code="queue.deserved", stage="queue_limit", asked=1000, free=0, limit=100_000, short=7000)
     assert reasons.headline(above)[0] == "Queue lab deserves 100 GPUs, uses 106 and is asked for 1 GPU more."
