@@ -20,7 +20,7 @@ from rest_framework.viewsets import ViewSet
 from cluster import documents, runtime
 from cluster.access import policy
 from cluster.disclosure import shown as disclosed
-from cluster.errors import BadRequest, FieldError, Invalid
+from cluster.errors import AlreadyExists, BadRequest, FieldError, Invalid
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.views import is_dry_run, route
@@ -34,6 +34,8 @@ from jobs.submit.preview import preview
 
 Body = dict[str, Any]
 MOST = 500
+TRIES = 10
+"""Names that are tried for a job which nobody named, while others submit as well."""
 
 
 class Order(serializers.Serializer[Any]):
@@ -139,7 +141,19 @@ class BlueprintViewSet(ViewSet):
             )  # fmt: skip
             findings = preview(request.user, obj).as_list()
             return Response({"dryRun": True, "manifest": disclosed(obj), "findings": findings})
-        return once(request, lambda: self._submit(request.user, made, manifest))
+
+        def work() -> Response:
+            nonlocal manifest
+            for left in reversed(range(TRIES)):
+                try:
+                    return self._submit(request.user, made, manifest)
+                except AlreadyExists:
+                    if not left or asked.get("manifest") is not None or asked.get("name"):
+                        raise
+                    manifest = _filled(request.user, made, asked)  # somebody took the name that was free
+            raise AssertionError
+
+        return once(request, work)
 
     def _submit(self, user: Any, made: BlueprintVersion, manifest: Body) -> Response:
         obj = operations.submit(user, made, manifest)

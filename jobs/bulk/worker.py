@@ -112,6 +112,8 @@ class Worker:
         for item in items:
             is_so = item.priority == operation.argument
             outcome, code = judge(user, operation.action, item.whose, item.phase, is_gone=item.is_gone, is_so=is_so)
+            if outcome == Outcome.SAME and item.outcome == Outcome.ASKED:
+                outcome = Outcome.DONE  # it was asked for before its worker went away
             if outcome == Outcome.WAITING:
                 asks.append(item)
             else:

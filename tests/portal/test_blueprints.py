@@ -395,3 +395,17 @@ def test_a_version_that_is_no_number_is_told(as_, train, version):
     assert as_("lena").put(f"{API}/train?version={version}", source(), content_type="application/yaml").status_code in (400, 409)
     assert as_("lena").get(f"{PAGE}?version={version}").status_code in (200, 404)
     assert as_("lena").post(f"{PAGE}edit/", {"source": source() + "#", "base": version, "do": "keep"}).status_code == 409
+
+
+def test_jobs_that_nobody_named_find_other_names_when_others_take_theirs(as_, train, monkeypatch):
+    submit, tried = operations.submit, []
+
+    def overtaken(user, made, manifest):
+        tried.append(manifest["metadata"]["name"])
+        if len(tried) == 1:
+            order(as_("mei"), name="train", manifest=manifest | {"metadata": {**manifest["metadata"]}})
+        return submit(user, made, manifest)
+
+    monkeypatch.setattr(operations, "submit", overtaken)
+    assert order(as_("omar"))["name"] == "train-2"
+    assert tried == ["train-1", "train-1", "train-2"]

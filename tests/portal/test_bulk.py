@@ -278,6 +278,18 @@ def test_a_cluster_that_is_away_makes_the_worker_pause_and_try_again(cluster, ma
     assert outcomes(operation) == {Outcome.ASKED: 2}
 
 
+def test_what_was_done_before_a_crash_counts_as_done(cluster, make_user):
+    uids = submit(cluster, 3)
+    operation = make(make_user("ada"), "delete", uids=uids)
+    change(operation, "start")
+    gone = operation.items.filter(job_id__in=uids[:2])
+    Job.objects.filter(uid__in=uids[:2]).update(deleted_at=timezone.now())
+    gone.filter(job_id=uids[0]).update(outcome=Outcome.ASKED)
+    run(operation, Worker("next"))
+    told = dict(operation.items.values_list("job_id", "outcome"))
+    assert told == {uids[0]: Outcome.DONE, uids[1]: Outcome.SAME, uids[2]: Outcome.DONE}
+
+
 def sign(client: Client, user) -> Client:
     client.force_login(user, "django.contrib.auth.backends.ModelBackend")
     return client
