@@ -96,6 +96,26 @@ def test_gaps_and_runs_fill_the_whole_life():
     assert sum(each.share for each in drawn.durations) == pytest.approx(1.0)
 
 
+def test_decisions_of_one_second_are_listed_newest_first_and_name_their_stage_once(client: Client, ada):
+    verdict = {
+        "stage": "admission",
+        "code": "overcommit",
+        "resource": GPU,
+        "asked": 8000,
+        "free": 0,
+        "limit": 9000,
+        "short": 8000,
+    }
+    job = make.job("quick", created_at=BEGIN)
+    changes = [change(job, "Pending", 0), change(job, "Pending", 1, "Inqueue")]
+    held = Hold(job_uid=job.uid, stage="admission", code="overcommit", since=at(0), until=at(1), verdict=verdict)
+    make.save([job], changes, [held])
+    make.save(make.pods(job, 3, created_at=at(1), scheduled_at=at(1)))
+    html = client.get(f"/jobs/{job.uid}/?tab=decisions").content.decode()
+    told = [html.index(text) for text in ("3 pods bound", "admitted: it may", ">Admission: asks 8 ", "submitted by")]
+    assert told == sorted(told)
+
+
 def test_a_gang_was_let_in_before_its_pods_had_nodes_however_late_that_is_told():
     job = make.job("quick", created_at=BEGIN)
     let_in = at(1) + timedelta(seconds=1)
