@@ -52,6 +52,18 @@ class Draft:
             raise DraftError(str(text), mark.line + 1 if mark else None) from error
         except RecursionError as error:
             raise DraftError("nested too deeply") from error
+        except (
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise DraftError(
+                f"a value cannot be read: {str(error)[:100]}"
+            ) from error  # what a tag promises and a text does not hold
         if root is None:
             return CommentedMap()
         if not isinstance(root, CommentedMap):

@@ -398,3 +398,11 @@ def test_one_changed_field_of_a_task_leaves_the_other_fields_and_all_unknown_one
     if name == "env" and "env" in pod["containers"][0]:
         kept = [each for each in pod["containers"][0]["env"] if "valueFrom" in each]
         assert [each for each in tasks[0]["template"]["spec"]["containers"][0].get("env", []) if "valueFrom" in each] == kept
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "2026-99-99", "2026-01-01T99:99:99Z", "-_", "0b_", "!!bool foo", "!!int x", "!!omap 1"]
+)
+def test_a_value_that_is_not_what_it_looks_like_is_no_draft_but_no_failure(value):
+    with pytest.raises(DraftError, match="cannot be read"):
+        Draft(f"a: {value}\n")
