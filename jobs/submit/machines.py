@@ -115,8 +115,8 @@ def _room(asked: int, rows: Sequence[Any]) -> Note:
         text = ngettext("Asks %(asked)s GPU; %(free)s are free now.", "Asks %(asked)s GPUs; %(free)s are free now.", asked)
         return Note("ok", text % values)
     text = ngettext(
-        "Asks %(asked)s GPU; %(free)s are free now. It will wait.",
-        "Asks %(asked)s GPUs; %(free)s are free now. It will wait.",
+        "Asks %(asked)s GPU; %(free)s are free now. Not all of it fits.",
+        "Asks %(asked)s GPUs; %(free)s are free now. Not all of it fits.",
         asked,
     )
     return Note("warn", text % values)
