@@ -21,7 +21,7 @@ from jsonschema.validators import extend
 from cluster.errors import FieldError
 from cluster.pointers import pointer
 from jobs.blueprints.filling import LARGEST
-from jobs.blueprints.patterns import LONGEST_TEXT, matches, pattern_fault
+from jobs.blueprints.patterns import LONGEST_TEXT, matches, pattern_fault, together_fault
 
 Schema = dict[str, Any]
 NAME = re.compile(r"[a-z][a-zA-Z0-9_]{0,39}")
@@ -56,6 +56,9 @@ def schema_faults(schema: Any) -> Iterator[FieldError]:
     for name, each in properties.items():
         for fault in _property_faults(name, each):
             yield FieldError(pointer("properties", name) + fault.pointer, fault.message, fault.code)
+    patterns = [str(each["pattern"]) for each in properties.values() if isinstance(each, dict) and "pattern" in each]
+    if not any(map(pattern_fault, patterns)) and (wrong := together_fault(patterns)):
+        yield FieldError("/properties", wrong, "format")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:

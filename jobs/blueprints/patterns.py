@@ -12,6 +12,7 @@ _WITH_PATTERN = 512
 """Characters of a text that a pattern is tried on."""
 
 _STEPS = 300_000
+_TOGETHER = 2_000 * _STEPS
 
 
 def pattern_fault(pattern: str) -> str:
@@ -27,6 +28,20 @@ def pattern_fault(pattern: str) -> str:
     except (re.error, OverflowError, RecursionError) as error:
         return f"is no regular expression: {error}"
     return ""
+
+
+def together_fault(patterns: list[str]) -> str:
+    """What is wrong with the patterns of one blueprint, each right by itself: all are tried in one request."""
+    if sum(map(_work, patterns)) > _TOGETHER:
+        return "the patterns could take very long together: begin them with ^, or repeat less in them"
+    return ""
+
+
+def _work(pattern: str) -> float:
+    """Steps of a search: what does not begin with ^ is tried from every place."""
+    parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]
+    is_anchored = bool(parsed) and str(parsed[0][0]) == "AT" and str(parsed[0][1]).startswith("AT_BEGINNING")
+    return _cost(parsed, repeated=False) * (1 if is_anchored else _WITH_PATTERN)
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -112,6 +112,13 @@ def test_patterns_that_people_write_are_taken(pattern):
     assert pattern_fault(pattern) == ""
 
 
+@pytest.mark.parametrize(("pattern", "many"), [("[ab]?" * 18 + "c", 5), (r"\w+@\w+", 5), ("^a", 60), (r"^[^:]+:v\d+$", 60)])
+def test_patterns_of_one_blueprint_are_bounded_together(pattern, many):
+    schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "pattern": pattern} for n in range(many)}}
+    is_anchored = pattern.startswith("^")
+    assert [fault.pointer for fault in parameters.schema_faults(schema)] == ([] if is_anchored else ["/properties"])
+
+
 @pytest.mark.parametrize("pattern", ["(?<=a*)b", "(", "[z-a]"])
 def test_what_cannot_be_compiled_is_no_pattern(pattern):
     assert pattern_fault(pattern).startswith("is no regular expression")
