@@ -46,7 +46,7 @@ check: install $(VENV)/.installed-dev
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser" tests
-	$(BIN)/python -m pytest -m browser tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m browser tests
 
 # The data and live layers once more on PostgreSQL and Redis: DATABASE_URL and REDIS_URL say where.
 test-services: install $(VENV)/.installed-dev

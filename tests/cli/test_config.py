@@ -160,7 +160,7 @@ def test_ctrl_c_while_a_password_is_asked_changes_nothing():
         read += os.read(master, 1024)
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert process.wait(60) == 130
     os.close(master)
     os.close(slave)
     assert WHERE.read_text() == before

@@ -1,5 +1,6 @@
 """What follows a server outlives it: killed and started again, nothing is lost and nothing is said twice."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,15 +31,21 @@ def started(*args: str, out: Path) -> subprocess.Popen[bytes]:
         )
 
 
+def is_connected(process: int) -> bool:
+    """Whether a process holds a socket."""
+    return any(os.readlink(file).startswith("socket:") for file in Path(f"/proc/{process}/fd").iterdir())
+
+
 def test_logs_watch_and_wait_go_on_when_the_server_is_killed_and_comes_back(own: Server):
     basalt("login", own.url, "-u", "admin", "--password-stdin", stdin=f"{own.password}\n")
     basalt("submit", "-", stdin=manifest("steady", duration="8m"))
     assert basalt("wait", "steady", "--for=condition=Running", "--timeout", "60s").code == 0
     outs = {verb: Path(f"{verb}.out") for verb in ("logs", "watch", "wait")}
-    running = {
+    running = {"wait": started("wait", "steady", out=outs["wait"])}
+    wait_for(lambda: is_connected(running["wait"].pid), what="its connection")  # it says nothing meanwhile
+    running |= {
         "logs": started("logs", "steady", "-f", out=outs["logs"]),
         "watch": started("watch", "steady", out=outs["watch"]),
-        "wait": started("wait", "steady", out=outs["wait"]),
     }
     wait_for(lambda: outs["logs"].read_text().count("\n") > 3 and outs["watch"].read_text(), what="lines")
     own.kill()
