@@ -56,7 +56,7 @@ COLUMNS: dict[str, Column] = {
         Column("retries", _("Retries"), ("retry_count", "max_retry"), classes="num hide-md"),
         Column("since", _("In state"), ("phase_since",), "since", "num"),
         Column("why", _("Why, or what next"), ("why",), classes="wide"),
-        Column("start", _("Start P50 – P90"), ("start_p50", "start_p90"), classes="num hide-md"),
+        Column("start", _("Start P50 – P90"), ("start_p50", "start_p90"), classes="num hide-md c-start"),
         Column("created", _("Submitted"), ("created_at",), "created", "num hide-xl"),
         Column("started", _("Started"), ("started_at",), classes="num hide-md"),
         Column("finished", _("Ended"), ("finished_at",), "finished", "num hide-md"),
