@@ -154,6 +154,7 @@ def test_ctrl_c_while_a_password_is_asked_changes_nothing():
     process = subprocess.Popen(
         [sys.executable, "-c", script, "login", "http://127.0.0.1:1", "-u", "me"],
         stdin=slave, stdout=subprocess.PIPE, stderr=slave, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # who runs the tests in the background ignores it
     )  # fmt: skip
     read = b""
     while b"Password of me" not in read:
