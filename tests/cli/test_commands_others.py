@@ -107,7 +107,8 @@ def test_pods_of_jobs_of_a_job_and_of_a_queue():
 def test_top_queues_nodes_and_the_map_of_gpus():
     submitted("mapped", duration="10h", replicas=1, gpus=2)
     phase("mapped", "Running")
-    assert re.search(r"^ {2}default +Open +\d+% +[█░]{10} +2", basalt("top", "queues").out, re.MULTILINE)
+    row = re.compile(r"^ {2}default +Open +\d+% +[█░]{10} +2", re.MULTILINE)
+    wait_for(lambda: row.search(basalt("top", "queues").out), what="what the queue has, which follows the job's phase")
     assert {row["name"] for row in json.loads(basalt("top", "queues", "-o", "json").out)} >= {"default", "root"}
     nodes = basalt("top", "nodes").lines
     assert nodes[0].split() == ["Node", "Status", "CPUs", "CPU%", "Memory", "Memory%", "GPUs", "Model", "Pods"]
