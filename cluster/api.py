@@ -144,6 +144,10 @@ class GpuViewSet(ObjectViewSet):
     ordering_fields = ("name", "gpu_count")
     rights: ClassVar = {"list": "nodes.view", "counts": "nodes.view"}
 
+    def row(self, obj: Any) -> dict[str, Any]:
+        (strip,) = queries.strips(self.request.user, [obj])
+        return gpu_row(strip)
+
     def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
         asked = GpuFilter.of(self.request.query_params)
         return [gpu_row(strip) for strip in asked.narrow(queries.strips(self.request.user, page))]

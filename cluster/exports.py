@@ -24,7 +24,7 @@ def answer(rows: Rows, name: str, form: str) -> StreamingHttpResponse:
     )
 
 
-class Echo:
+class _Echo:
     """A file that hands back what is written to it."""
 
     def write(self, text: str) -> str:
@@ -35,10 +35,10 @@ class Echo:
 async def as_csv(rows: Rows) -> AsyncIterator[str]:
     """Lines of CSV, the header first, with a mark that tells spreadsheets that it is UTF-8."""
     fields, found = rows
-    writer = csv.writer(Echo())
+    writer = csv.writer(_Echo())
     yield "\ufeff" + str(writer.writerow(fields))
     async for values in found:
-        yield str(writer.writerow([safe(_cell(value)) for value in values]))
+        yield str(writer.writerow([_safe(_cell(value)) for value in values]))
 
 
 async def as_json(rows: Rows) -> AsyncIterator[bytes]:
@@ -58,6 +58,6 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def safe(value: Any) -> Any:
+def _safe(value: Any) -> Any:
     """A spreadsheet must not run a name as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

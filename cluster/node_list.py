@@ -14,6 +14,7 @@ from cluster import queries
 from cluster.capacity import Unusable
 from cluster.display import short_model
 from cluster.exports import Rows
+from cluster.facets import Choice, Panel
 from cluster.models import Node
 from cluster.workloads import Usage
 
@@ -120,31 +121,6 @@ def by_use(rows: QuerySet[Node], sort: str, usage: Mapping[str, Usage], unusable
 
 
 # -- facets ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A value to narrow by: `next` is what the address has after it is chosen (empty: it is chosen, and would be let go)."""
-
-    value: str
-    label: str
-    count: int
-    is_chosen: bool
-    mark: str = ""
-
-    @property
-    def next(self) -> str | None:
-        return None if self.is_chosen else self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A dimension with its choices; `more` are behind a fold."""
-
-    name: str
-    title: str
-    choices: list[Choice]
-    more: list[Choice]
 
 
 SHOWN = 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from typing import Any, ClassVar
 
 import django_filters as filters
@@ -49,7 +50,7 @@ class Full(serializers.Serializer[Any]):
     events = serializers.ListField(child=serializers.DictField())
 
 
-class OwnedViewSet(ObjectViewSet):
+class OwnedViewSet(ObjectViewSet, ABC):
     """Subclasses name the kind, its rows, the URL of one, and how it is projected."""
 
     url: ClassVar[str]

@@ -72,12 +72,17 @@ def _whole(name: str, default: int, least: int = 1) -> int:
     return int(text)
 
 
+def _one_of(name: str, usual: str, other: str) -> str:
+    """A setting that is one of two words."""
+    text = os.environ.get(name, usual)
+    if text not in (usual, other):
+        raise SystemExit(f"{name} is {usual} or {other}, not {text!r}.")
+    return text
+
+
 def _switch(name: str) -> bool:
     """A setting that is on unless it says off."""
-    text = os.environ.get(name) or "on"
-    if text not in ("on", "off"):
-        raise SystemExit(f"{name} is on or off, not {text!r}.")
-    return text == "on"
+    return not os.environ.get(name) or _one_of(name, "on", "off") == "on"
 
 
 def _secret_key() -> str:
@@ -372,9 +377,7 @@ LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 BASALT_TRACES = os.environ.get("BASALT_TRACES", "")
 BASALT_POLICY = "portal.policy.StaffPolicy"
 BASALT_SCHEDULER, BASALT_CONTROLLER = _switch("BASALT_SCHEDULER"), _switch("BASALT_CONTROLLER")
-BASALT_CONTROLLERS = os.environ.get("BASALT_CONTROLLERS", "threads")
-if BASALT_CONTROLLERS not in ("threads", "workers"):
-    raise SystemExit(f"BASALT_CONTROLLERS is threads or workers, not {BASALT_CONTROLLERS!r}.")
+BASALT_CONTROLLERS = _one_of("BASALT_CONTROLLERS", "threads", "workers")
 if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
     raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
 BASALT_WORKER_LISTEN = os.environ.get("BASALT_WORKER_LISTEN", "")
@@ -383,12 +386,8 @@ BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")
 BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 32)
 BASALT_CLUSTER_RATE = _whole("BASALT_CLUSTER_RATE", 0, least=0)
-BASALT_EVICTION_FALLBACK = os.environ.get("BASALT_EVICTION_FALLBACK", "none")
-if BASALT_EVICTION_FALLBACK not in ("none", "delete"):
-    raise SystemExit(f"BASALT_EVICTION_FALLBACK is none or delete, not {BASALT_EVICTION_FALLBACK!r}.")
-BASALT_CLUSTER = os.environ.get("BASALT_CLUSTER", "embedded")
-if BASALT_CLUSTER not in ("embedded", "kubernetes"):
-    raise SystemExit(f"BASALT_CLUSTER is embedded or kubernetes, not {BASALT_CLUSTER!r}.")
+BASALT_EVICTION_FALLBACK = _one_of("BASALT_EVICTION_FALLBACK", "none", "delete")
+BASALT_CLUSTER = _one_of("BASALT_CLUSTER", "embedded", "kubernetes")
 BASALT_NAMESPACE = os.environ.get("BASALT_NAMESPACE", "")
 BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
 

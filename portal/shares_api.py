@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from cluster import runtime
 from cluster.errors import BadRequest, FieldError
 from cluster.kinds import QUEUE
-from cluster.rest.views import ObjectViewSet, route
+from cluster.rest.views import QuestionViewSet, route
 from portal.evictions import Party
 from portal.minutes import Decisions, decisions
 from queues import asked, history, queries
@@ -23,7 +23,7 @@ from queues.moments import Moment, moment
 Json = dict[str, Any]
 
 
-class SharesViewSet(ObjectViewSet):
+class SharesViewSet(QuestionViewSet):
     """Queues over time."""
 
     kind = QUEUE

@@ -19,7 +19,7 @@ from cluster.rest.idempotency import once
 from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
-from cluster.rest.views import Manifest, ObjectViewSet, is_dry_run, route
+from cluster.rest.views import Manifest, ObjectViewSet, QuestionViewSet, is_dry_run, route
 from queues import asked, operations, queries, writes
 from queues.choices import QueueState
 from queues.fairness import as_json, report
@@ -118,7 +118,7 @@ class QueueViewSet(ObjectViewSet):
         return Response(self.full(self.find(name=name)), status=status.HTTP_202_ACCEPTED)
 
 
-class FairnessViewSet(ObjectViewSet):
+class FairnessViewSet(QuestionViewSet):
     """Who got what."""
 
     kind = QUEUE

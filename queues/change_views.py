@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from cluster import runtime
-from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
 from cluster.port import Obj
 from queues import changes, operations, queries, writes
 from queues.forms import NEW, QueueForm, flatten
-from queues.models import Queue
 from queues.operations import ACTIONS
+from queues.views import check, visible_queue
 
 BASIC = ("nvidia.com/gpu", "cpu", "memory")
 
@@ -27,7 +25,7 @@ BASIC = ("nvidia.com/gpu", "cpu", "memory")
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """A new queue."""
-    _check(request, "queues.change")
+    check(request, "queues.change")
     if request.method == "GET":
         blank = {"spec": {"parent": request.GET.get("parent", queries.ROOT), "weight": 1, "reclaimable": True}}
         form = QueueForm.of(blank, _known(request))
@@ -52,8 +50,8 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 
     What somebody else changed since is shown, not overwritten.
     """
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
+    queue = visible_queue(request, name)
+    check(request, "queues.change", queue)
     try:
         current = runtime.current().get(QUEUE, name)
     except NotFound as error:
@@ -86,8 +84,8 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Ask, then delete."""
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
+    queue = visible_queue(request, name)
+    check(request, "queues.change", queue)
     error: ApiError | None = None
     if request.method == "POST":
         try:
@@ -104,8 +102,8 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
     """Open or close a queue."""
-    queue = _queue(request, name)
-    _check(request, "queues.change", queue)
+    queue = visible_queue(request, name)
+    check(request, "queues.change", queue)
     if action not in ACTIONS:
         raise Http404(action)
     try:
@@ -116,16 +114,6 @@ def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
         done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
         messages.success(request, done[action] % {"name": name})
     return redirect("queue_close" if request.POST.get("next") == "guide" else "queues:detail", name)
-
-
-def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
-    if not policy().may(request.user, right, queue):
-        raise PermissionDenied
-
-
-def _queue(request: HttpRequest, name: str) -> Queue:
-    _check(request, "queues.view")
-    return get_object_or_404(policy().visible(request.user, Queue.objects.filter(deleted_at=None)), name=name)
 
 
 def _known(request: HttpRequest) -> list[str]:

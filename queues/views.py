@@ -26,7 +26,7 @@ FORMS = ("csv", "json")
 def queue_list(request: HttpRequest) -> HttpResponseBase:
     """The tree, all resources side by side or one in figures (`?resource=`), and shares over time; `?q=` narrows it, `?at=` picks
     a past minute, `?format=` makes it a file."""
-    _check(request, "queues.view")
+    check(request, "queues.view")
     rows = queries.queues(request.user)
     names = queries.resources(rows)
     total = queries.capacity()
@@ -85,7 +85,7 @@ def _over_time(request: HttpRequest, rows: list[Queue], names: list[str], drawn:
 
 def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: its amounts, jobs, shares over time, events."""
-    queue = _queue(request, name)
+    queue = visible_queue(request, name)
     rows = queries.queues(request.user)
     names = queries.resources(rows)
     branches = queries.tree(rows, names, queries.capacity())
@@ -124,13 +124,15 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "queues/detail.html", context)
 
 
-def _check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
+def check(request: HttpRequest, right: str, queue: Queue | None = None) -> None:
+    """Raises PermissionDenied when the policy says no."""
     if not policy().may(request.user, right, queue):
         raise PermissionDenied
 
 
-def _queue(request: HttpRequest, name: str) -> Queue:
-    _check(request, "queues.view")
+def visible_queue(request: HttpRequest, name: str) -> Queue:
+    """The queue that there is of this name, if the user may see it. Raises Http404."""
+    check(request, "queues.view")
     return get_object_or_404(policy().visible(request.user, Queue.objects.filter(deleted_at=None)), name=name)
 
 

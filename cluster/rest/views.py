@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -58,8 +59,8 @@ class Manifest(Serializer[Any]):
     spec = DictField(required=False)
 
 
-class ObjectViewSet(GenericViewSet[Any]):
-    """One kind. Subclasses name the kind, its rows, its rights by action, and what may be ordered and filtered by."""
+class QuestionViewSet(GenericViewSet[Any]):
+    """Questions about objects of one kind. Subclasses name the kind, its rows in the database and the rights by action."""
 
     kind: ClassVar[Kind]
     permission_classes = (IsAuthenticated, Allowed)
@@ -67,26 +68,10 @@ class ObjectViewSet(GenericViewSet[Any]):
     filter_backends = (KnownFilters,)
     rights: ClassVar[dict[str, str]] = {}
     """Rights by action, asked before anything is read; an action that is absent asks of the object itself."""
-    columns: ClassVar[tuple[str, ...]] = ()
-    """Columns that a list's rows need; empty: all."""
-    ordering = "-created_at"
-    ordering_fields: ClassVar[tuple[str, ...]] = ("created_at", "name")
 
     def right(self) -> str | None:
         """The right that the action takes."""
         return self.rights.get(self.action or "")
-
-    def row(self, obj: Any) -> dict[str, Any]:
-        """What a list shows of one. Views that only answer questions about an object have no lists."""
-        raise NotImplementedError
-
-    def full(self, obj: Any) -> dict[str, Any]:
-        """What is shown of one alone."""
-        return self.row(obj) | {"manifest": self.manifest(obj)}
-
-    def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
-        """The rows of one page; who has figures that are counted for many at once does that here."""
-        return [self.row(obj) for obj in page]
 
     def manifest(self, obj: Any) -> Obj | None:
         """The object itself, None when the cluster has it no more."""
@@ -98,18 +83,6 @@ class ObjectViewSet(GenericViewSet[Any]):
 
     def get_queryset(self) -> QuerySet[Any]:
         return policy().visible(self.request.user, super().get_queryset())
-
-    def list(self, request: Request) -> Response:
-        found = self.filter_queryset(self.get_queryset().filter(deleted_at=None))
-        whole = includes_manifest(request)
-        page: Any = self.paginate_queryset(found.only(*self.columns) if self.columns and not whole else found)
-        rows = self.rows(page)
-        if whole:
-            rows = [row | {"manifest": self.manifest(obj)} for row, obj in zip(rows, page)]
-        return self.get_paginated_response(rows)
-
-    def retrieve(self, request: Request, **where: str) -> Response:
-        return Response(self.full(self.find(**where)))
 
     def find(self, **where: str) -> Any:
         """The one of this uid, or the newest of this name, those that still exist first. Raises Http404."""
@@ -123,6 +96,39 @@ class ObjectViewSet(GenericViewSet[Any]):
         """Raises PermissionDenied when the policy says no."""
         if not policy().may(self.request.user, right, obj):
             raise PermissionDenied(f"You may not do this to {obj}." if obj else "You may not do this.")
+
+
+class ObjectViewSet(QuestionViewSet, ABC):
+    """Lists and single objects too. Subclasses also say what a row is, and what may be ordered and filtered by."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Columns that a list's rows need; empty: all."""
+    ordering = "-created_at"
+    ordering_fields: ClassVar[tuple[str, ...]] = ("created_at", "name")
+
+    @abstractmethod
+    def row(self, obj: Any) -> dict[str, Any]:
+        """What a list shows of one."""
+
+    def full(self, obj: Any) -> dict[str, Any]:
+        """What is shown of one alone."""
+        return self.row(obj) | {"manifest": self.manifest(obj)}
+
+    def rows(self, page: Sequence[Any]) -> list[dict[str, Any]]:
+        """The rows of one page; who has figures that are counted for many at once does that here."""
+        return [self.row(obj) for obj in page]
+
+    def list(self, request: Request) -> Response:
+        found = self.filter_queryset(self.get_queryset().filter(deleted_at=None))
+        whole = includes_manifest(request)
+        page: Any = self.paginate_queryset(found.only(*self.columns) if self.columns and not whole else found)
+        rows = self.rows(page)
+        if whole:
+            rows = [row | {"manifest": self.manifest(obj)} for row, obj in zip(rows, page)]
+        return self.get_paginated_response(rows)
+
+    def retrieve(self, request: Request, **where: str) -> Response:
+        return Response(self.full(self.find(**where)))
 
 
 NAMESPACE = OpenApiParameter("namespace", str, description="of what names none; `default` unless it is given")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.utils.translation import gettext as _
 
 from cluster.display import short_model
+from cluster.facets import Choice, Panel
 from jobs.choices import GroupPhase, JobPhase
 from jobs.pages.asked import STATE_ORDER, Filter
 from jobs.pages.queries import Facets
@@ -16,28 +15,6 @@ from scheduler.framework.explain import Stage
 SHOWN = 8
 FOLDED = 40
 """Choices behind the fold; of more than these the rarest are left to the filter's own text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One checkbox: `mark` is a state mark where the dimension is the state."""
-
-    value: str
-    label: str
-    count: int
-    is_chosen: bool
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One dimension; `more` are the choices behind a fold."""
-
-    name: str
-    title: str
-    choices: list[Choice]
-    more: list[Choice]
-    left_out: int = 0
 
 
 def state_words() -> dict[str, str]:

@@ -25,6 +25,8 @@ from cluster import documents
 from cluster.errors import BadRequest
 
 Path = tuple[str | int, ...]
+_BROKEN = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+"""What ruamel raises where a value is not what its tag promises, such as `!!timestamp x` or `!!omap {}`."""
 
 
 class DraftError(ValueError):
@@ -52,18 +54,8 @@ class Draft:
             raise DraftError(str(text), mark.line + 1 if mark else None) from error
         except RecursionError as error:
             raise DraftError("nested too deeply") from error
-        except (
-            ArithmeticError,
-            AssertionError,
-            AttributeError,
-            LookupError,
-            NotImplementedError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise DraftError(
-                f"a value cannot be read: {str(error)[:100]}"
-            ) from error  # what a tag promises and a text does not hold
+        except _BROKEN as error:
+            raise DraftError(f"a value cannot be read: {str(error)[:100]}") from error
         if root is None:
             return CommentedMap()
         if not isinstance(root, CommentedMap):

@@ -6,6 +6,7 @@ What a line cannot say (a variable from a Secret, a volume of another kind) is n
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Any
 
 from jobs.submit.draft import Draft, Path
@@ -15,16 +16,16 @@ SHM = "/dev/shm"  # noqa: S108 — where containers have their shared memory
 _AMOUNT = re.compile(r"\+\s*([0-9.]+[A-Za-z]{0,2})")
 
 
-class Lines(Field):
+class Lines(Field, ABC):
     """A list of mappings, a line each. Lines that stay keep their entry with all that it has; others come and go."""
 
+    @abstractmethod
     def line(self, entry: Any) -> str | None:
         """An entry as a line; None for what no line can say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entry(self, line: str) -> dict[str, Any]:
         """The entry that a line means."""
-        raise NotImplementedError
 
     def key(self, line: str) -> str:
         """What makes two lines speak of the same entry."""

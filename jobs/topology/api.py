@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from cluster.capacity import Fits
 from cluster.kinds import HYPER_NODE, JOB
 from cluster.models import HyperNode
-from cluster.rest.views import ObjectViewSet, route
+from cluster.rest.views import QuestionViewSet, route
 from jobs.models import Job
 from jobs.topology import domains, tab
 from jobs.topology.facts import facts
@@ -59,7 +59,7 @@ class JobPlacement(serializers.Serializer[Any]):
     nearest = serializers.ListField(child=serializers.DictField())
 
 
-class TopologyViewSet(ObjectViewSet):
+class TopologyViewSet(QuestionViewSet):
     """Questions about the network."""
 
     kind = HYPER_NODE
@@ -100,7 +100,7 @@ class TopologyViewSet(ObjectViewSet):
         return Response(fragments_json(facts(request.user)))
 
 
-class PlacementViewSet(ObjectViewSet):
+class PlacementViewSet(QuestionViewSet):
     """Questions about one job."""
 
     kind = JOB

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,9 +13,8 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
-from cluster import runtime
+from cluster import exports, runtime
 from cluster.access import policy
-from cluster.exports import Echo, safe
 from portal import figures
 from portal.cockpit import cycles, judged, ledger
 from portal.cockpit.health import health
@@ -139,19 +137,18 @@ def evictions_csv(request: HttpRequest) -> StreamingHttpResponse:
     """The ledger as CSV, as much of it as the viewer may see."""
     may(request, "scheduler.view")
     rows = judged.table(request.user, chosen(request, "evictions", KINDS, "all"), runtime.now())
-    answer = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="evictions.csv"'
-    return answer
+    return exports.answer((_LEDGER, _ledger(rows)), "evictions", "csv")
 
 
-def _lines(rows: list[judged.Group]) -> Iterator[str]:
-    writer = csv.writer(Echo())
-    yield writer.writerow(["at", "cycle", "victim", "pods", "for", "action", "rules", "freed", "judgement"])
+_LEDGER = ("at", "cycle", "victim", "pods", "for", "action", "rules", "freed", "judgement")
+
+
+async def _ledger(rows: list[judged.Group]) -> AsyncIterator[list[Any]]:
     for row in rows:
         taker = "" if row.taker is None else "other" if row.taker.other else row.taker.job
         victim = "other" if row.victim.other else row.victim.job or row.victim.pod
-        cells = [victim, row.pods, taker, row.action, row.rules, row.freed, row.judgement.code]
-        yield writer.writerow([row.at.isoformat(), row.cycle, *map(safe, cells)])
+        at = row.at.isoformat()
+        yield [at, row.cycle, victim, row.pods, taker, row.action, row.rules, row.freed, row.judgement.code]
 
 
 def _asked_for(request: HttpRequest, usual: int | None) -> Cycle | None:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cluster.kinds import JOB
-from cluster.rest.views import ObjectViewSet, route
+from cluster.rest.views import QuestionViewSet, route
 from jobs.models import Job
 from portal.simulations import estimates
 
@@ -35,7 +35,7 @@ class StartEstimateAnswer(serializers.Serializer[Any]):
     horizon_seconds = serializers.IntegerField()
 
 
-class StartEstimateViewSet(ObjectViewSet):
+class StartEstimateViewSet(QuestionViewSet):
     """One question about one job."""
 
     kind = JOB

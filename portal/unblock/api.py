@@ -16,7 +16,7 @@ from cluster.errors import BadRequest, FieldError
 from cluster.kinds import JOB, QUEUE
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
-from cluster.rest.views import Manifest, ObjectViewSet, route
+from cluster.rest.views import Manifest, QuestionViewSet, route
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit.preview import preview
@@ -70,7 +70,7 @@ class Explanation(serializers.Serializer[Any]):
 WAIT = OpenApiParameter("wait", float, description="Seconds to wait for what is not worked out yet, up to 10; 1 unless given.")
 
 
-class ExplainViewSet(ObjectViewSet):
+class ExplainViewSet(QuestionViewSet):
     """Questions about one job."""
 
     kind = JOB
@@ -122,7 +122,7 @@ class ExplainViewSet(ObjectViewSet):
         return Response({"uid": job.uid, "class": name})
 
 
-class QueuePreviewViewSet(ObjectViewSet):
+class QueuePreviewViewSet(QuestionViewSet):
     """Questions about one queue."""
 
     kind = QUEUE

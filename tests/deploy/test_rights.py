@@ -294,8 +294,10 @@ def test_who_is_more_important_evicts(basalt: Deployed, backend: KubernetesClust
     backend.create(JOB, job("humble", replicas=4, cpu="7", lasts=None, minAvailable=1))
     reaches(basalt, backend, "humble", "Running")
     eventually(lambda: sum(bool(pod["spec"].get("nodeName")) for pod in backend.list(POD, "default").items) >= 4)
+    before = {pod["metadata"]["uid"] for pod in backend.list(POD, "default").items}
     backend.create(JOB, job("urgent", replicas=1, cpu="7", priorityClassName="urgent"))
     reaches(basalt, backend, "urgent", "Completed")
+    assert before - {pod["metadata"]["uid"] for pod in backend.list(POD, "default").items}, "nobody made way"
     for name in ("humble", "urgent"):
         backend.delete(JOB, name, "default")
 

@@ -55,3 +55,4 @@ def test_they_begin_once_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
         eventually(lambda: cluster.tried > 1)
         cluster.open = True
         eventually(lambda: len(cluster.list(QUEUE).items) == 2)
+    assert {obj["metadata"]["name"] for obj in cluster.list(QUEUE).items} == {"root", "default"}

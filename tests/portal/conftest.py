@@ -20,6 +20,7 @@ from cluster.access import policy
 from portal.asgi import application
 from portal.live.hub import hub
 from portal.live.publisher import publisher
+from tests.portal.pages import signed_in
 
 PASSWORD = "sesame open"
 
@@ -58,6 +59,18 @@ def ada(make_user: Callable[..., Any], client: Client) -> Any:
     user = make_user("ada")
     client.force_login(user, "django.contrib.auth.backends.ModelBackend")
     return user
+
+
+@pytest.fixture
+def staff(make_user: Callable[..., Any]) -> Client:
+    """The client of an administrator."""
+    return signed_in(make_user("root-of-all", staff=True))
+
+
+@pytest.fixture
+def member(make_user: Callable[..., Any]) -> Client:
+    """The client of a person without rank."""
+    return signed_in(make_user("mia"))
 
 
 class Page(ApplicationCommunicator):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import html
-import re
-
 import pytest
-from django.test import Client
 
 from cluster import runtime
 from cluster.kinds import JOB, POD_GROUP, QUEUE
@@ -18,6 +14,7 @@ from queues.models import QueueChange
 from queues.projection import project
 from tests import fleet_rows
 from tests.jobs.world import job as job_manifest
+from tests.portal.pages import text
 
 pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
 
@@ -28,26 +25,6 @@ def fleet():
     runtime.use(cluster)
     yield cluster
     runtime.use(None)
-
-
-def signed_in(user):
-    client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return client
-
-
-@pytest.fixture
-def staff(make_user):
-    return signed_in(make_user("root-of-all", staff=True))
-
-
-@pytest.fixture
-def member(make_user):
-    return signed_in(make_user("mia"))
-
-
-def text(answer):
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.test import Client
 
 from cluster import runtime
 from cluster.kinds import QUEUE
@@ -27,6 +26,7 @@ from queues.sampling import Sampler
 from tests import factories, fleet_rows
 from tests.factories import GPU
 from tests.portal import objects as make
+from tests.portal.pages import signed_in, text
 
 pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
 OWN = "tests.portal.test_evictions.Own"
@@ -42,22 +42,6 @@ def fleet():
     runtime.use(None)
 
 
-def signed_in(user):
-    client = Client()
-    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
-    return client
-
-
-@pytest.fixture
-def staff(make_user):
-    return signed_in(make_user("root-of-all", staff=True))
-
-
-@pytest.fixture
-def member(make_user):
-    return signed_in(make_user("mia"))
-
-
 def inputs(page):
     """The form's fields as a browser would send them."""
     form = page[page.index("<form", page.index("ba-main")) :]
@@ -69,10 +53,6 @@ def inputs(page):
     if "reclaimable" not in found:
         found["reclaimable"] = "yes"
     return found
-
-
-def text(answer):
-    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
 
 
 def streamed(answer):
