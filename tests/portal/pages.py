@@ -6,7 +6,8 @@ import html
 import re
 from typing import Any
 
-from django.http import HttpResponse
+from asgiref.sync import async_to_sync
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 
 
@@ -20,3 +21,12 @@ def signed_in(user: Any) -> Client:
 def text(answer: HttpResponse) -> str:
     """A page's words without its tags."""
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode())))
+
+
+def streamed(answer: StreamingHttpResponse) -> str:
+    """The whole of a file that is sent piece by piece, without the mark that it is UTF-8."""
+
+    async def whole() -> bytes:
+        return b"".join([part async for part in answer])
+
+    return async_to_sync(whole)().decode("utf-8-sig")

@@ -10,7 +10,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from asgiref.sync import async_to_sync
 
 from cluster import runtime
 from cluster.kinds import QUEUE
@@ -26,7 +25,7 @@ from queues.sampling import Sampler
 from tests import factories, fleet_rows
 from tests.factories import GPU
 from tests.portal import objects as make
-from tests.portal.pages import signed_in, text
+from tests.portal.pages import signed_in, streamed, text
 
 pytestmark = pytest.mark.django_db(databases=["default", "cluster"])
 OWN = "tests.portal.test_evictions.Own"
@@ -53,13 +52,6 @@ def inputs(page):
     if "reclaimable" not in found:
         found["reclaimable"] = "yes"
     return found
-
-
-def streamed(answer):
-    async def whole():
-        return b"".join([part async for part in answer])
-
-    return async_to_sync(whole)().decode("utf-8-sig")
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------------

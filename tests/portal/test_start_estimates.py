@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.db.models import F
 from django.test import Client
 
@@ -25,6 +24,7 @@ from portal.simulations import estimates, present
 from portal.unblock import copy
 from scheduler import conf
 from scheduler.framework.explain import Code
+from tests.portal.pages import streamed
 from tests.portal.unblock.test_trial import DEPLOYED
 from tests.portal.unblock.world import Stage, manifest
 
@@ -112,8 +112,7 @@ def test_a_list_says_when_waiting_jobs_start_and_never_of_those_that_cannot(stag
     page = client.get("/jobs/?view=all", headers={"accept-language": "en"}).content.decode()
     cells = re.findall(r'data-as="start">(.*?)</td>', page)
     assert sorted(re.sub("<[^>]+>", "", cell) for cell in cells) == ["", f"{now:%m-%d} 13:00 – {now:%m-%d} 14:30", "never"]
-    streamed = client.get("/jobs/export.json")
-    exported = b"".join(async_to_sync(_all)(streamed))
+    exported = streamed(client.get("/jobs/export.json"))
     with_starts = {row["name"]: (row["start_p50"], row["start_p90"]) for row in json.loads(exported)}
     row = StartEstimate.objects.get()
     assert with_starts == {
@@ -121,10 +120,6 @@ def test_a_list_says_when_waiting_jobs_start_and_never_of_those_that_cannot(stag
         "next": (row.p50.isoformat(), row.p90.isoformat()),
         "huge": (None, None),
     }
-
-
-async def _all(response: Any) -> list[bytes]:
-    return [part async for part in response.streaming_content]
 
 
 def test_a_timeline_reaches_to_what_is_foretold(stage: Stage) -> None:

@@ -16,6 +16,7 @@ from portal.decisions import Sink
 from portal.models import Cycle, Eviction
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.record import CycleRecord, Served
+from tests.portal.pages import streamed
 from tests.portal.test_evictions import AT, eviction, give, narrow, two_jobs  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db
@@ -154,7 +155,7 @@ def test_whoever_may_not_see_a_job_finds_no_name_of_it_on_the_page_in_rest_or_in
         html = page(client, user, url)
         assert "theirs" not in html
         assert "another job" in html or "mine" in html or "milliseconds" in html
-    told = b"".join(client.get(reverse("cockpit:evictions")).streaming_content).decode()
+    told = streamed(client.get(reverse("cockpit:evictions")))
     assert "theirs" not in told
     assert "other,1,mine" in told
     assert "theirs" in page(client, make_user("boss", staff=True), reverse("cockpit:cycle", args=[5]))
@@ -164,7 +165,7 @@ def test_whoever_may_not_see_a_job_finds_no_name_of_it_on_the_page_in_rest_or_in
 def test_a_pod_that_went_for_nobody_leaves_the_cell_empty_in_the_file(client, make_user):
     Eviction.objects.update(preemptor="", preemptor_uid="", action="shuffle")
     client.force_login(make_user("boss", staff=True), "django.contrib.auth.backends.ModelBackend")
-    lines = b"".join(client.get(reverse("cockpit:evictions")).streaming_content).decode().splitlines()
+    lines = streamed(client.get(reverse("cockpit:evictions"))).splitlines()
     at = lines[0].split(",").index("for")
     assert [line.split(",")[at] for line in lines[1:]] == [""] * (len(lines) - 1)
     assert len(lines) > 1
