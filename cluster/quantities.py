@@ -135,11 +135,14 @@ def is_counted(resource: str) -> bool:
     return "/" in resource or resource.startswith(("hugepages-", "attachable-volumes-"))
 
 
-def resource_units(resources: Mapping[str, str | int | float | Decimal] | None) -> dict[str, int]:
-    """A resource list in smallest units, uncounted names left out. Raises ValueError that names the resource."""
+def resource_units(resources: Mapping[str, str | int | float | Decimal | None] | None) -> dict[str, int]:
+    """A resource list in smallest units, without names that are not counted and amounts that are not given (null).
+
+    Raises ValueError that names the resource.
+    """
     found: dict[str, int] = {}
     for resource, quantity in (resources or {}).items():
-        if is_counted(resource):
+        if quantity is not None and is_counted(resource):
             try:
                 found[resource] = to_units(resource, quantity)
             except ValueError as error:

@@ -13,8 +13,7 @@ Units = dict[str, int]
 def container_requests(container: Mapping[str, Any]) -> Units:
     """A container's requests in smallest units; where only a limit is given the API server takes it as the request."""
     resources = container.get("resources") or {}
-    limits, requests = resources.get("limits"), resources.get("requests")
-    return resource_units({**limits, **(requests or {})} if limits else requests)
+    return resource_units(resources.get("limits")) | resource_units(resources.get("requests"))
 
 
 def pod_requests(spec: Mapping[str, Any]) -> Units:

@@ -32,8 +32,8 @@ class Reach:
                 self.away_since = datetime.now(UTC)
                 log.warning("the cluster does not answer", error=str(error))
             return
-        except ApiError:
-            pass
+        except ApiError as error:
+            log.debug("the cluster refused, and so answers", error=str(error))
         if self.away_since is not None:
             log.info("the cluster answers again", after_seconds=(datetime.now(UTC) - self.away_since).total_seconds())
             self.away_since = None

@@ -69,9 +69,10 @@ class QueueRules:
 
 
 def amounts(queue: Obj, field: str) -> dict[str, Any]:
-    """A queue's `capability`, `deserved` or `guarantee` as it is written: resource to quantity."""
+    """A queue's `capability`, `deserved` or `guarantee` as it is written: resource to quantity, nulls left out."""
     spec = queue.get("spec") or {}
-    return (spec.get("guarantee") or {}).get("resource") or {} if field == "guarantee" else spec.get(field) or {}
+    written = (spec.get("guarantee") or {}).get("resource") if field == "guarantee" else spec.get(field)
+    return {name: quantity for name, quantity in (written or {}).items() if quantity is not None}
 
 
 def _units(queue: Obj, field: str) -> dict[str, int]:

@@ -12,11 +12,11 @@ from typing import Any
 from cluster.documents.from_json import is_json, read_json
 from cluster.documents.from_yaml import read_yaml
 from cluster.documents.refusal import MAX_NODES, NotYaml, refuse
-from cluster.documents.to_yaml import dump
+from cluster.documents.to_yaml import RARE_BREAKS, dump
 from cluster.port import Obj
 from cluster.said import said
 
-__all__ = ["MAX_NODES", "Document", "dump", "load"]
+__all__ = ["MAX_NODES", "RARE_BREAKS", "Document", "dump", "load"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -19,4 +20,13 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-_Plain.add_multi_representer(str, _Plain.represent_str)  # a sentence that knows how it was made is a text
+RARE_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""What YAML 1.1 folds like a new line: written as it is, some of it reads as a space."""
+
+
+def _represent_text(dumper: _Plain, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if RARE_BREAKS.search(text) else None)
+
+
+_Plain.add_representer(str, _represent_text)
+_Plain.add_multi_representer(str, _represent_text)  # a sentence that knows how it was made is a text

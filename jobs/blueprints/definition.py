@@ -94,7 +94,7 @@ def _job_text(source: str, job: Obj) -> str:
         if lines and documents.load(text)[0].obj == job:
             return text
     except (ApiError, yaml.YAMLError, IndexError):
-        pass
+        return documents.dump(job)  # its lines alone are no document: they use an anchor of the text before
     return documents.dump(job)
 
 

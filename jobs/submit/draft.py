@@ -190,10 +190,26 @@ class _Float(float):
 
 
 class _Constructor(RoundTripConstructor):
+    """Reads what only looks like a number, such as `._` and `0x_`, as the text that it is to kubectl."""
+
+    def construct_yaml_int(self, node: Any) -> Any:
+        try:
+            return super().construct_yaml_int(node)
+        except (IndexError, ValueError):
+            return self._text(node)
+
     def construct_yaml_float(self, node: Any) -> Any:
-        value = _Float(yaml.safe_load(node.value))
+        try:
+            value = _Float(yaml.safe_load(node.value))
+        except ValueError:
+            return self._text(node)
         value.text = node.value
         return value
+
+    def _text(self, node: Any) -> str:
+        if self.resolver.resolve(type(node), node.value, (True, False)) != node.ctag:
+            raise ValueError(f"{node.value!r} is not what its tag says")
+        return str(node.value)
 
 
 class _Representer(RoundTripRepresenter):
@@ -201,6 +217,7 @@ class _Representer(RoundTripRepresenter):
         return self.represent_scalar("tag:yaml.org,2002:float", value.text)
 
 
+_Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yaml_int)
 _Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.construct_yaml_float)
 _Representer.add_representer(_Float, _Representer.represent_as_written)
 
@@ -284,7 +301,7 @@ def _commented(value: Any) -> Any:
         return CommentedMap((key, _commented(item)) for key, item in value.items())
     if isinstance(value, list):
         return CommentedSeq(_commented(item) for item in value)
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str) and "\n" in value and not documents.RARE_BREAKS.search(value):
         return LiteralScalarString(value)
     if isinstance(value, str) and not _plain(value):
         return DoubleQuotedScalarString(value)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cluster.documents import load
+from cluster.documents import dump, load
 from cluster.errors import BadRequest
 
 
@@ -134,6 +134,13 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(alphabet="abcxyz", min_size=2, max_size=5), JSON, min_size=1, max_size=4))
 def test_whatever_json_says_is_read_as_json_says_it(obj: dict[str, Any]) -> None:
     assert only(json.dumps(obj)) == obj
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20))
+@example("a\n\x85b")
+@example("\u2028")
+def test_what_is_written_is_read_as_it_was(text: str) -> None:
+    assert only(dump({"a": text, "b": [text]})) == {"a": text, "b": [text]}
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60))

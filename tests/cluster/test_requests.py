@@ -51,3 +51,11 @@ def test_pod_level_amounts_replace_before_overhead_is_added() -> None:
 def test_a_wrong_quantity_names_its_resource() -> None:
     with pytest.raises(ValueError, match="cpu: '2cpus' is not a quantity: write '2'"):
         pod_requests({"containers": [container("2cpus")]})
+
+
+def test_a_null_is_an_amount_that_was_not_given() -> None:
+    spec = {
+        "containers": [{"resources": {"limits": {"cpu": "2", "memory": None}, "requests": {"cpu": None, "memory": "1Ki"}}}],
+        "overhead": {"cpu": None},
+    }
+    assert pod_requests(spec) == {"cpu": 2000, "memory": 1024, "pods": 1}

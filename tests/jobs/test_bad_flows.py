@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster.errors import AlreadyExists, ApiError, BadRequest, Invalid
-from cluster.kinds import CRON_JOB, JOB_FLOW, JOB_TEMPLATE
+from cluster.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE
+from cluster.pointers import pointer
 from jobs import operations
 from tests.jobs.cron.world import cron
 from tests.jobs.flows.world import flow, make, template
-from tests.jobs.world import World, task
+from tests.jobs.world import World, job, task
 
 JUNK = st.one_of(
     st.none(),
@@ -37,7 +39,7 @@ PROBE = {
     "taskStatusList": [{"taskName": "worker", "phase": "Running"}],
 }
 PARTS = ["a", {"name": "b", "dependsOn": {"targets": ["a"], "probe": PROBE}, "patch": {"spec": {"tasks": [task(replicas=2)]}}}]
-KINDS = {"JobFlow": JOB_FLOW, "JobTemplate": JOB_TEMPLATE, "CronJob": CRON_JOB}
+KINDS = {"Job": JOB, "JobFlow": JOB_FLOW, "JobTemplate": JOB_TEMPLATE, "CronJob": CRON_JOB}
 CRON = cron(timeZone="Asia/Shanghai", startingDeadlineSeconds=5, concurrencyPolicy="Forbid", suspend=False)
 
 
@@ -68,6 +70,37 @@ def stumbles() -> Iterator[list[str]]:
         logging.getLogger().removeHandler(handler)
 
 
+def taken(world: World, obj: dict[str, Any]) -> ApiError | None:
+    """Why an object is refused; one that is not is lived with for a day, and nobody stumbles over it."""
+    try:
+        operations.submit_kind(world.cluster, KINDS[obj["kind"]], obj)
+    except (AlreadyExists, BadRequest, Invalid) as error:
+        return error
+    with stumbles() as told:
+        world.settle()
+        world.clock.advance(86_400)
+        world.settle()
+    assert told == []
+    return None
+
+
+@pytest.mark.parametrize(
+    ("obj", "path"),
+    [(obj, path) for obj in (flow("f", *PARTS), template("t"), CRON, job()) for path in places(obj)],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else pointer(*value),
+)
+def test_a_null_anywhere_is_taken_or_refused_with_its_place(obj: dict[str, Any], path: tuple[Any, ...]):
+    world, obj = World(nodes=1), copy.deepcopy(obj)
+    make(world, template("a"), template("b"))
+    *way, last = path
+    holder = obj
+    for step in way:
+        holder = holder[step]
+    holder[last] = None
+    refusal = taken(world, obj)
+    assert refusal is None or refusal.fields or isinstance(refusal, BadRequest)
+
+
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_junk_anywhere_is_taken_or_refused_with_its_place(data: st.DataObject):
@@ -80,17 +113,7 @@ def test_junk_anywhere_is_taken_or_refused_with_its_place(data: st.DataObject):
         for step in path:
             holder = holder[step]
         holder[last] = copy.deepcopy(data.draw(JUNK))
-    refusal: ApiError | None = None
-    try:
-        operations.submit_kind(world.cluster, KINDS[obj["kind"]], obj)
-    except (AlreadyExists, BadRequest, Invalid) as error:
-        refusal = error
-    if refusal is None:  # taken: nobody stumbles over it
-        with stumbles() as told:
-            world.settle()
-            world.clock.advance(86_400)
-            world.settle()
-        assert told == []
-    else:
+    refusal = taken(world, obj)
+    if refusal is not None:
         assert refusal.fields or isinstance(refusal, AlreadyExists | BadRequest)
         assert all(fault.pointer.startswith("/") and fault.message for fault in refusal.fields)
