@@ -31,8 +31,8 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
 class NodeAdmin(ReadOnlyAdmin):
     """Machines."""
 
-    list_display = ("name", "ready", "cordoned", "gpu_model", "gpu_count", "rack", "spine", "seen_at")
-    list_filter = ("ready", "cordoned", "gpu_model", "spine")
+    list_display = ("name", "ready", "cordoned", "draining", "gpu_model", "gpu_count", "rack", "spine", "seen_at")
+    list_filter = ("ready", "cordoned", "draining", "gpu_model", "spine")
     search_fields = ("name", "rack")
     ordering = ("name",)
 

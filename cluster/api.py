@@ -28,6 +28,7 @@ class NodeFilter(filters.FilterSet):  # type: ignore[misc]
 
     ready = filters.BooleanFilter()
     cordoned = filters.BooleanFilter()
+    draining = filters.BooleanFilter()
     gpu_model = filters.CharFilter()
     rack = filters.CharFilter()
     name = filters.CharFilter(lookup_expr="icontains")
@@ -35,7 +36,7 @@ class NodeFilter(filters.FilterSet):  # type: ignore[misc]
 
     class Meta:
         model = Node
-        fields = ("ready", "cordoned", "gpu_model", "rack", "name")
+        fields = ("ready", "cordoned", "draining", "gpu_model", "rack", "name")
 
 
 class NodeRow(serializers.ModelSerializer[Node]):
@@ -123,6 +124,7 @@ class GpuRow(serializers.Serializer[Any]):
     node = serializers.CharField()
     ready = serializers.BooleanField()
     cordoned = serializers.BooleanField()
+    draining = serializers.BooleanField(help_text="cordoned, and its pods are to leave it")
     spine = serializers.CharField()
     rack = serializers.CharField()
     gpu_model = serializers.CharField()

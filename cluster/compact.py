@@ -93,8 +93,8 @@ class _Same:
 
 
 def _flags(strip: Strip) -> int:
-    """1: ready, 2: cordoned, 4: heard."""
-    return strip.node.ready | strip.node.cordoned << 1 | strip.node.heard << 2
+    """1: ready, 2: cordoned, 4: heard, 8: draining."""
+    return strip.node.ready | strip.node.cordoned << 1 | strip.node.heard << 2 | strip.node.draining << 3
 
 
 def _is_parted(cell: Cell) -> bool:

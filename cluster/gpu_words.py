@@ -98,6 +98,7 @@ def heatmap() -> dict[str, Any]:
         "shown": _("%(count)s of %(total)s GPUs shown"),
         "ofJob": _("%(job)s · GPUs: %(gpus)s · nodes: %(nodes)s"),
         "cordoned": _("cordoned"),
+        "draining": _("draining"),
         "notReady": _("not ready"),
         "unknown": _("no data"),
         "none": _("No GPU matches"),

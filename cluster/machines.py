@@ -14,8 +14,10 @@ from cluster import objects, runtime
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.events import event_about
 from cluster.kinds import EVENT, NODE
+from cluster.leaving import DRAIN
 from cluster.port import Cluster, Obj
 from cluster.projection import Batch, project_events, project_nodes
+from cluster.said import said
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +60,9 @@ def act(name: str, action: str, user: str = "") -> Obj:
     simulated ones, Unavailable.
     """
     if action not in ACTIONS:
-        raise NotFound(f"there is no action {action!r} on nodes; there are {', '.join(ACTIONS)}")
+        raise NotFound(
+            said("there is no action %(action)r on nodes; there are %(actions)s", action=action, actions=", ".join(ACTIONS))
+        )
     cluster = runtime.current()
     cluster.get(NODE, name)  # one that does not exist is said first
     ACTIONS[action](cluster, name)
@@ -78,12 +82,16 @@ def _tell(cluster: Cluster, node: Obj, reason: str, user: str) -> None:
         log.warning("what was done to a node could not be written down", node=objects.name(node), error=error.message)
 
 
+TAKES_PODS: Obj = {"metadata": {"annotations": {DRAIN: None}}, "spec": {"unschedulable": None}}
+"""What makes a node take pods again. It ends a drain of it, too."""
+
+
 def _cordon(cluster: Cluster, name: str) -> None:
     cluster.patch(NODE, name, "", {"spec": {"unschedulable": True}}, field_manager="basalt")
 
 
 def _uncordon(cluster: Cluster, name: str) -> None:
-    cluster.patch(NODE, name, "", {"spec": {"unschedulable": None}}, field_manager="basalt")
+    cluster.patch(NODE, name, "", TAKES_PODS, field_manager="basalt")
 
 
 def _lose(cluster: Cluster, name: str) -> None:
@@ -96,7 +104,7 @@ def _recover(cluster: Cluster, name: str) -> None:
 
 def _made_up() -> Simulation:
     if _simulation is None:
-        raise Conflict("the machines of this cluster are real: only simulated ones can be lost and recovered on request")
+        raise Conflict(said("the machines of this cluster are real: only simulated ones can be lost and recovered on request"))
     return _simulation
 
 

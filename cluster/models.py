@@ -48,6 +48,7 @@ class Node(Projected):
     ready = models.BooleanField(default=False)
     heard = models.BooleanField(default=True, help_text="whether its kubelet is heard: of a silent one nothing is known")
     cordoned = models.BooleanField(default=False)
+    draining = models.BooleanField(default=False, help_text="it is cordoned and its pods are to leave it")
     labels = models.JSONField(default=dict)
     taints = models.JSONField(default=list)
     allocatable = models.JSONField(default=dict, help_text="resource to smallest unit")

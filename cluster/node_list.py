@@ -23,12 +23,13 @@ NO_GPU = "-"
 
 STATES: dict[str, Q] = {
     "ready": Q(ready=True, cordoned=False),
-    "cordoned": Q(ready=True, cordoned=True),
+    "cordoned": Q(ready=True, cordoned=True, draining=False),
+    "draining": Q(ready=True, draining=True),
     "lost": Q(ready=False),
 }
 SORTS: dict[str, tuple[str, ...]] = {
     "name": ("name",),
-    "state": ("ready", "-cordoned", "name"),
+    "state": ("ready", "-draining", "-cordoned", "name"),
     "model": ("gpu_model", "name"),
     "gpus": ("gpu_count", "name"),
     "cpu": ("allocatable__cpu", "name"),
@@ -124,28 +125,30 @@ def by_use(rows: QuerySet[Node], sort: str, usage: Mapping[str, Usage], unusable
 
 
 SHOWN = 8
-_MARKS = {"ready": "completed", "cordoned": "aborted", "lost": "unknown"}
+_MARKS = {"ready": "completed", "cordoned": "aborted", "draining": "terminating", "lost": "unknown"}
 
 
 def by_state(user: Any) -> Counter[str]:
     """All nodes by state."""
     found: Counter[str] = Counter()
-    for ready, cordoned, number in queries.nodes(user).order_by().values_list("ready", "cordoned").annotate(Count("uid")):
-        found[_state(ready, cordoned)] += number
+    columns = queries.nodes(user).order_by().values_list("ready", "cordoned", "draining")
+    for ready, cordoned, draining, number in columns.annotate(Count("uid")):
+        found[_state(ready, cordoned, draining)] += number
     return found
 
 
-def _state(ready: bool, cordoned: bool) -> str:
-    return "lost" if not ready else "cordoned" if cordoned else "ready"
+def _state(ready: bool, cordoned: bool, draining: bool) -> str:
+    return "lost" if not ready else "draining" if draining else "cordoned" if cordoned else "ready"
 
 
 def panels(user: Any, wanted: NodeFilter) -> list[Panel]:
     """The facets, each counted given the choices in the others; one query whatever is chosen."""
     plain = replace(wanted, state="", model="", rack="", spine="")
-    groups = find(user, plain).order_by().values_list("ready", "cordoned", "gpu_model", "rack", "spine").annotate(Count("uid"))
+    columns = ("ready", "cordoned", "draining", "gpu_model", "rack", "spine")
+    groups = find(user, plain).order_by().values_list(*columns).annotate(Count("uid"))
     counts: dict[str, Counter[str]] = {name: Counter() for name in ("state", "model", "spine", "rack")}
-    for ready, cordoned, model, rack, spine, number in groups:
-        found = {"state": _state(ready, cordoned), "model": model or NO_GPU, "rack": rack, "spine": spine}
+    for ready, cordoned, draining, model, rack, spine, number in groups:
+        found = {"state": _state(ready, cordoned, draining), "model": model or NO_GPU, "rack": rack, "spine": spine}
         missed = [name for name, value in found.items() if getattr(wanted, name) not in ("", value)]
         for name in found if not missed else missed if len(missed) == 1 else ():
             counts[name][found[name]] += number
@@ -169,7 +172,7 @@ def _panel(name: str, title: str, counts: Counter[str], chosen: str) -> Panel:
 
 def _label(name: str, value: str) -> str:
     if name == "state":
-        return {"ready": _("Ready"), "cordoned": _("Cordoned"), "lost": _("Not ready")}[value]
+        return {"ready": _("Ready"), "cordoned": _("Cordoned"), "draining": _("Draining"), "lost": _("Not ready")}[value]
     if name == "model":
         return _("no GPU") if value == NO_GPU else short_model(value)
     return value
@@ -223,7 +226,7 @@ async def _values(
         use, parts = usage.get(node.name, nothing), unusable.get(node.name, ())
         yield [
             node.name,
-            _state(node.ready, node.cordoned),
+            _state(node.ready, node.cordoned, node.draining),
             node.spine,
             node.rack,
             node.gpu_model,

@@ -25,6 +25,7 @@ from django.dispatch import Signal
 from cluster import gpu_usage, objects
 from cluster.gpu_facts import gpu_facts
 from cluster.kinds import EVENT, HYPER_NODE, NODE
+from cluster.leaving import drain_of
 from cluster.models import Event, HyperNode, Node, Projected
 from cluster.port import Obj
 from cluster.runtime import now
@@ -197,6 +198,7 @@ def node(obj: Obj, deleted: bool = False) -> Node:
         ready=ready.get("status") == "True",
         heard=ready.get("status") in ("True", "False"),
         cordoned=bool(spec.get("unschedulable")),
+        draining=bool(drain_of(obj)),
         labels=dict(labels),
         taints=spec.get("taints") or [],
         allocatable=allocatable,
@@ -270,8 +272,8 @@ def project_nodes(batch: Batch) -> None:
 
 
 NODE_SHOWS = (
-    "ready", "heard", "cordoned", "gpu_count", "gpu_unhealthy", "gpu_model", "gpu_cards", "gpu_usage", "rack", "spine",
-    "allocatable", "deleted_at",
+    "ready", "heard", "cordoned", "draining", "gpu_count", "gpu_unhealthy", "gpu_model", "gpu_cards", "gpu_usage", "rack",
+    "spine", "allocatable", "deleted_at",
 )  # fmt: skip
 
 

@@ -164,8 +164,8 @@ def _by_gpu(node: Node, holders: Iterable[Holder]) -> tuple[Held, list[Holder]]:
 
 
 FLEET_COLUMNS = (
-    "uid", "name", "ready", "heard", "cordoned", "gpu_count", "gpu_model", "gpu_memory_mib", "gpu_unhealthy", "gpu_cards",
-    "gpu_usage", "rack", "spine",
+    "uid", "name", "ready", "heard", "cordoned", "draining", "gpu_count", "gpu_model", "gpu_memory_mib", "gpu_unhealthy",
+    "gpu_cards", "gpu_usage", "rack", "spine",
 )  # fmt: skip
 
 

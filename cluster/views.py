@@ -22,6 +22,7 @@ from cluster.capacity import Summary
 from cluster.errors import ApiError
 from cluster.models import Node
 from cluster.node_list import NodeFilter
+from cluster.said import words
 from cluster.workloads import Usage, current
 
 PAGE = 50
@@ -54,7 +55,7 @@ def node_list(request: HttpRequest) -> HttpResponse:
         "panels": listing.panels(request.user, wanted),
         "counts": alive,
         "all": alive.total(),
-        "alive": alive["ready"] + alive["cordoned"],
+        "alive": alive.total() - alive["lost"],
         "columns": listing.heads(wanted.sort),
         "refusing": refusing,
         "room": room,
@@ -138,7 +139,7 @@ def node_action(request: HttpRequest, name: str, action: str) -> HttpResponse:
     try:
         machines.act(name, action, request.user.get_username())
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
     else:
         messages.success(request, _done(action) % {"name": name})
     return redirect("cluster:node", name)

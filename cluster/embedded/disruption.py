@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 
 from cluster.embedded.memory import Memory
 from cluster.errors import TooManyRequests
 from cluster.kinds import DISRUPTION_BUDGET, POD
 from cluster.objects import is_deleting, labels, matches_selector, namespace
 from cluster.port import Obj
+from cluster.said import said
 
 _PERCENT = re.compile(r"([0-9]{1,3})%")
 
@@ -27,16 +29,25 @@ def check_budgets(pod: Obj, memory: Memory) -> None:
             _check(budget, members)
 
 
-def _check(budget: Obj, members: list[Obj]) -> None:
+def standing(budget: Obj, members: Collection[Obj]) -> tuple[int, int]:
+    """How many of a budget's pods are healthy, and how many it needs, where no controller says it."""
     spec = budget["spec"]
     healthy = sum(1 for pod in members if (pod.get("status") or {}).get("phase") == "Running" and not is_deleting(pod))
     if spec.get("maxUnavailable") is not None:
-        needed = len(members) - _amount(spec["maxUnavailable"], len(members))
-    else:
-        needed = _amount(spec.get("minAvailable", 1), len(members))
+        return healthy, len(members) - _amount(spec["maxUnavailable"], len(members))
+    return healthy, _amount(spec.get("minAvailable", 1), len(members))
+
+
+def _check(budget: Obj, members: list[Obj]) -> None:
+    healthy, needed = standing(budget, members)
     if healthy - 1 < needed:
         raise TooManyRequests(
-            f"disruption budget {budget['metadata']['name']!r} needs {needed} healthy pods and there are {healthy}"
+            said(
+                "disruption budget %(name)r needs %(needed)s healthy pods and there are %(healthy)s",
+                name=budget["metadata"]["name"],
+                needed=needed,
+                healthy=healthy,
+            )
         )
 
 

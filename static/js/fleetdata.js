@@ -1,6 +1,6 @@
 // The fleet as scripts have it: nodes with their cells, read from the compact shape of the page or of the live channel.
 //
-// A node: {name, spine, rack, model, memory, ready, cordoned, heard, measured, label, cells}. A cell: {state, holder, parts, load,
+// A node: {name, spine, rack, model, memory, ready, cordoned, draining, heard, measured, label, cells}. A cell: {state, holder, parts, load,
 // used, over}; `holder` and the holders of `parts` are {uid, job, queue, user, task, index, since}, empty where one may not know.
 
 const STATES = { a: "allocated", s: "shared", i: "idle", f: "free", r: "reserved", t: "releasing", u: "unhealthy", c: "cordoned", n: "not_ready", x: "unknown" };
@@ -37,7 +37,7 @@ export function nodesOf(data, model = "") {
   };
   const nodes = columns.name.map((name) => {
     const flag = flags();
-    const node = { name, spine: data.spines[spine()], rack: data.racks[rack()], model: data.models[kind()], memory: memory(), ready: Boolean(flag & 1), cordoned: Boolean(flag & 2), heard: Boolean(flag & 4), measured: measured(), label: "", cells: [] };
+    const node = { name, spine: data.spines[spine()], rack: data.racks[rack()], model: data.models[kind()], memory: memory(), ready: Boolean(flag & 1), cordoned: Boolean(flag & 2), heard: Boolean(flag & 4), draining: Boolean(flag & 8), measured: measured(), label: "", cells: [] };
     for (let left = size(); left > 0; left -= 1) node.cells.push(cell());
     return node;
   });
@@ -78,15 +78,19 @@ function letterReader(text) {
 /** Write a row of the live channel onto its node: what its cells were before, or null when nothing that is shown changed. */
 export function applyRow(node, row) {
   const before = node.cells;
-  const said = `${node.ready}${node.cordoned}`;
+  const said = saidOf(node);
   const cells = [...before];
   for (const slot of row.gpus) if (slot.index < cells.length) cells[slot.index] = cellOf(slot);
   node.ready = row.ready;
   node.cordoned = row.cordoned;
+  node.draining = row.draining;
   node.measured = row.measured ?? node.measured;
   node.cells = cells.map((cell, gpu) => (isSame(cell, before[gpu]) ? before[gpu] : cell));
-  return said !== `${node.ready}${node.cordoned}` || node.cells.some((cell, gpu) => cell !== before[gpu]) ? before : null;
+  return said !== saidOf(node) || node.cells.some((cell, gpu) => cell !== before[gpu]) ? before : null;
 }
+
+/** What is said of a node as a whole. */
+export const saidOf = ({ ready, cordoned, draining }) => `${ready} ${cordoned} ${draining}`;
 
 const holderOf = (row) => ({ uid: row.job_uid, job: row.job, queue: row.queue, user: row.owner, task: row.task ?? "", index: row.task_index ?? 0, since: row.since ? Date.parse(row.since) / 1000 : 0 });
 

@@ -1,5 +1,5 @@
 // Keeps the nodes of a fleet up to date by the live channel. The first answer of its topic is the whole fleet, or `same`.
-import { applyRow, isSame, nodesOf } from "./fleetdata.js";
+import { applyRow, isSame, nodesOf, saidOf } from "./fleetdata.js";
 import { subscribe } from "./live.js";
 
 /**
@@ -25,16 +25,16 @@ export function follow(nodes, { digest = "", model = "", onCells, onPlaces }) {
 function takeWhole(byName, fresh, changes) {
   const there = new Set(fresh.map((node) => node.name));
   const added = [];
-  for (const { name, ready, cordoned, heard, measured, cells } of fresh) {
+  for (const { name, ready, cordoned, draining, heard, measured, cells } of fresh) {
     const node = byName.get(name);
     if (!node || node.cells.length !== cells.length) {
       added.push(name);
       continue;
     }
     const before = node.cells;
-    const isNew = node.ready !== ready || node.cordoned !== cordoned;
+    const isNew = saidOf(node) !== saidOf({ ready, cordoned, draining });
     const after = cells.map((cell, gpu) => (isSame(cell, before[gpu]) ? before[gpu] : cell));
-    Object.assign(node, { ready, cordoned, heard, measured, cells: after });
+    Object.assign(node, { ready, cordoned, draining, heard, measured, cells: after });
     if (isNew || after.some((cell, gpu) => cell !== before[gpu])) changes.set(node, before);
   }
   return { added, gone: [...byName.keys()].filter((name) => !there.has(name)) };

@@ -35,7 +35,7 @@ const words = {
     const title = rack.name ? (/rack/i.test(rack.name) ? rack.name : fill(text.rack, { name: rack.name })) : rack.first ? text.noRack : "";
     return { title, free: free ? fill(text.free, { count: free }) : text.full };
   },
-  node: (node) => (node.ready ? (node.cordoned ? text.cordoned : "") : node.cells.some((cell) => cell.state === "unknown") ? text.unknown : text.notReady),
+  node: (node) => (node.ready ? (node.draining ? text.draining : node.cordoned ? text.cordoned : "") : node.cells.some((cell) => cell.state === "unknown") ? text.unknown : text.notReady),
 };
 const freeOf = (node) => node.cells.reduce((sum, cell) => sum + (cell.state === "free"), 0);
 
