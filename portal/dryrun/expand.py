@@ -9,12 +9,11 @@ from cluster import objects
 from cluster.errors import NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, SERVICE, Kind
 from cluster.port import Obj
-from jobs import keys
+from jobs import ahead, keys
 from jobs.admission import priority_of
 from jobs.choices import JobPhase
 from jobs.groups import bare_group_name, build_bare_group, build_group
-from jobs.plugins import Maker, Plugin, plugins_of
-from jobs.pods import build_pod
+from jobs.plugins import Maker, plugins_of
 from jobs.roles import FINISHED, PodTable, phase_of, released
 from portal.dryrun.reading import Files, Reading, made_up_uid
 
@@ -61,36 +60,17 @@ class Controllers:
         """The pods that Jobs lack beside those that are there."""
         tables = _tables(there)
         for job in self._jobs:
-            table, plugins = tables[objects.key(job)], plugins_of(job)
-            for task in released(job, table):
-                known = table.role(task["name"])
-                for index in range(int(task.get("replicas") or 0)):
-                    if keys.pod_name(objects.name(job), task["name"], index) not in known:
-                        yield POD, self._pod(job, task, index, plugins)
+            for pod in ahead.lacking(job, tables[objects.key(job)]):
+                yield POD, self.bound_for(self._completed(pod, job))
 
     def bound_for(self, pod: Obj) -> Obj:
         """The pod with the number that admission would have given it for its priority class."""
-        spec = pod["spec"]
-        if spec.get("priority") is None:
-            found = priority_of(str(spec.get("priorityClassName") or ""), self._reading)
-            if found is not None:
-                spec["priority"] = found
-        return pod
-
-    def _pod(self, job: Obj, task: Obj, index: int, plugins: list[Plugin]) -> Obj:
-        pod = build_pod(job, task, index)
-        for plugin in plugins:
-            plugin.on_pod_create(pod, job)
-        return self.bound_for(self._completed(pod, job))
+        return ahead.ranked(pod, lambda name: priority_of(name, self._reading))
 
     def _completed(self, obj: Obj, owner: Obj) -> Obj:
-        """What an API server would have added."""
         key = f"{obj['kind']}/{objects.key(obj)}"
         self._made[key] += 1
-        obj["metadata"]["uid"] = made_up_uid(key, str(self._made[key]))
-        obj["metadata"]["creationTimestamp"] = owner["metadata"]["creationTimestamp"]
-        obj.setdefault("status", {"phase": "Pending"})
-        return obj
+        return ahead.admitted(obj, made_up_uid(key, str(self._made[key])), owner["metadata"]["creationTimestamp"])
 
     def _priority(self, name: str) -> int:
         return priority_of(name, self._reading) or 0

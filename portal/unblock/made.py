@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from cluster import objects
 from cluster.kinds import PRIORITY_CLASS
 from cluster.port import Obj, Reader
+from jobs import ahead
 from jobs.admission import priority_of
 from jobs.groups import KEPT_UP, build_group, kept_up
-from jobs.keys import pod_name
-from jobs.plugins import plugins_of
-from jobs.pods import build_pod
 from jobs.roles import PodTable, released
 from portal.dryrun.reading import made_up_uid
 
@@ -47,25 +44,10 @@ class Made:
 
     def pods(self, job: Obj, there: Iterable[Obj] = (), created: str = "") -> list[Obj]:
         """The pods that a job lacks beside those that are there."""
-        table, plugins = PodTable.of(there), plugins_of(job)
-        found = []
-        for task in released(job, table):
-            known = table.role(task["name"])
-            for index in range(int(task.get("replicas") or 0)):
-                if pod_name(objects.name(job), task["name"], index) not in known:
-                    pod = build_pod(job, task, index)
-                    for plugin in plugins:
-                        plugin.on_pod_create(pod, job)
-                    spec: dict[str, Any] = pod["spec"]
-                    if spec.get("priority") is None:
-                        spec["priority"] = self.priority(spec.get("priorityClassName") or "")
-                    found.append(_completed(pod, created or job["metadata"]["creationTimestamp"]))
-        return found
+        created = created or job["metadata"]["creationTimestamp"]
+        made = ahead.lacking(job, PodTable.of(there))
+        return [ahead.ranked(_completed(pod, created), self.priority) for pod in made]
 
 
 def _completed(obj: Obj, created: str) -> Obj:
-    """What an API server would have added."""
-    obj["metadata"]["uid"] = made_up_uid(str(obj["kind"]), objects.key(obj))
-    obj["metadata"]["creationTimestamp"] = created
-    obj.setdefault("status", {"phase": "Pending"})
-    return obj
+    return ahead.admitted(obj, made_up_uid(str(obj["kind"]), objects.key(obj)), created)
