@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from portal.simulations.models import Simulation, SimulationKind, StartEstimate,
 
 __all__ = [
     "ConfigurationVersion", "Cycle", "Eviction", "Placement", "SchedulerConfiguration",
-    "Simulation", "SimulationKind", "StartEstimate", "State",
+    "Simulation", "SimulationKind", "StartEstimate", "State", "Writing",
 ]  # fmt: skip
 
 
@@ -98,7 +99,8 @@ class Placement(models.Model):
 class SchedulerConfiguration(models.Model):
     """The configuration in force, as the scheduler told it last: one row. `faults`: `{line, message}` of `broken`, not used."""
 
-    source = models.CharField(max_length=1024, blank=True, help_text="path of the file; empty: built in")
+    source = models.CharField(max_length=1024, blank=True, help_text="path of the file, or ConfigMap; empty: built in")
+    watched = models.CharField(max_length=1024, blank=True, help_text="ConfigMap that the scheduler looks for; empty: none")
     text = models.TextField()
     since = models.DateTimeField()
     broken = models.TextField(blank=True)
@@ -108,14 +110,28 @@ class SchedulerConfiguration(models.Model):
         return self.source or "built in"
 
 
+class Writing(StrEnum):
+    """How far a version came on its way to where the scheduler reads it. `lost`: who was writing it ended before that."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    LOST = "lost"
+
+
 class ConfigurationVersion(models.Model):
-    """A configuration that was in force: its number is its place in the history. `who` is empty when a file changed by itself."""
+    """A configuration where the scheduler reads it: its number is its place in the history.
+
+    `who` is empty when it was changed outside the portal, `note` then the program that did if that is known. `revision` is
+    what it was to take the place of, by whose number the cluster lets it or not.
+    """
 
     at = models.DateTimeField()
     who = models.CharField(max_length=150, blank=True)
     source = models.CharField(max_length=1024, blank=True)
     text = models.TextField()
     note = models.CharField(max_length=200, blank=True)
+    writing = models.CharField(max_length=8, default=Writing.DONE.value)
+    revision = models.CharField(max_length=64, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-pk"]

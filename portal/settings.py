@@ -29,6 +29,8 @@ BASALT_CLUSTER_CA       a file of certificates by which that API server is known
 BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API server (default: 32)
 BASALT_EVICTION_FALLBACK  delete: a pod whose eviction a disruption budget refuses is deleted (default: none, it stays)
 BASALT_CLUSTER_RATE     most writes a second that a process makes there (default: 0, as fast as answers come)
+BASALT_SCHEDULER_CONFIGMAP  [NAMESPACE/]NAME[:KEY] of the ConfigMap with the scheduler's configuration, or off
+                        (default: volcano-system/volcano-scheduler-configmap:volcano-scheduler.conf, where pods of `volcano` are ours)
 BASALT_NAMESPACE        namespace of the Leases by which processes elect their leader (default: the pod's own, else default)
 """
 
@@ -390,6 +392,10 @@ BASALT_EVICTION_FALLBACK = _one_of("BASALT_EVICTION_FALLBACK", "none", "delete")
 BASALT_CLUSTER = _one_of("BASALT_CLUSTER", "embedded", "kubernetes")
 BASALT_NAMESPACE = os.environ.get("BASALT_NAMESPACE", "")
 BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
+# Beside Volcano's scheduler, which has that name, its ConfigMap is its own.
+BASALT_SCHEDULER_CONFIGMAP = os.environ.get("BASALT_SCHEDULER_CONFIGMAP") or (
+    "volcano-system/volcano-scheduler-configmap" if "volcano" in BASALT_SCHEDULER_NAMES else "off"
+)
 
 # The process runtime and its logs. Paths are by colons, as in PATH.
 BASALT_HOST_PATHS = [path for path in os.environ.get("BASALT_HOST_PATHS", "").split(":") if path.startswith("/")]

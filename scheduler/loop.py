@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from math import inf
@@ -22,11 +22,12 @@ from cluster.clock import Clock
 from cluster.errors import ApiError
 from cluster.kinds import POD_GROUP, QUEUE
 from cluster.patience import Patience
-from cluster.port import Cluster, Watch
+from cluster.port import Cluster, Watch, WatchEvent
 from scheduler.awaiting import Awaiting, Bind
 from scheduler.cache import KINDS, Aside, SchedulerCache
 from scheduler.calls import Caller, PostAll
 from scheduler.conf import Configuration
+from scheduler.configmap import MapKey
 from scheduler.cycle import Cycle, run_cycle
 from scheduler.framework.record import CycleRecord
 from scheduler.measuring import Fetch, Source, fetch_url
@@ -61,7 +62,8 @@ def bind_timeout(conf: Configuration) -> float:
 class SchedulerLoop:
     """One scheduler over one cluster. `conf` is a file, a configuration, or None for Volcano's built-in default.
 
-    `rest` are the seconds that statuses rest between two writes of which only counts differ.
+    A ConfigMap `watched` takes its place as soon as the cluster has it. `rest` are the seconds that statuses rest between two
+    writes of which only counts differ.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class SchedulerLoop:
         post: PostAll | None = None,
         told: Told | None = None,
         rest: float = 0.0,
+        watched: MapKey | None = None,
     ) -> None:
-        self.conf = ConfSource(conf, clock.now())
+        self.conf = ConfSource(conf, clock.now(), watched)
         self._told, self._rest = told, rest
         self._conf_told: ConfState | None = None
         self.failures = 0
@@ -236,7 +239,7 @@ class SchedulerLoop:
         self._lost = False
 
     def _tell_configuration(self) -> None:
-        if self._told is not None and self._conf_told is not self.conf.state:
+        if self._told is not None and self.conf.is_settled and self._conf_told is not self.conf.state:
             self._conf_told = self.conf.state
             self._told(self.conf.state)
 
@@ -260,6 +263,7 @@ class SchedulerLoop:
         if self._watch is None:
             return self._synchronise(stop)
         events = self._watch.drain()
+        news = self._hear_configuration(events) or news
         if self.cache.apply_all(events):
             return True
         if events and self._quiet_at is None:
@@ -274,15 +278,25 @@ class SchedulerLoop:
 
     def _synchronise(self, stop: threading.Event | None) -> bool:
         """Read everything there is, up to the mark that says so."""
+        self.conf.listen()
         watch = self._watch = self._cluster.watch(KINDS, notify=self._hear)
         while stop is None or not stop.is_set():
             event = watch.get(timeout=0.2)
             if event is None:
                 continue
+            self._hear_configuration([event])
             if event.type == "SYNCED":
                 return True
             self.cache.apply(event)
         return False
+
+    def _hear_configuration(self, events: Sequence[WatchEvent]) -> bool:
+        """Take in what events say of the configuration; whether another one is in force now."""
+        if not self.conf.hear(events) or not self.conf.is_settled:
+            return False
+        changed = self.conf.reload(self._clock.now())
+        self._tell_configuration()
+        return changed
 
     def _settle(self, report: Report) -> bool:
         """Take in what became of writes; whether that is news. What failed is as it was before, and is tried again.

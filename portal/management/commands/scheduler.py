@@ -10,12 +10,13 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from cluster.kubernetes import KubernetesCluster
-from portal import migrated
+from portal import migrated, services
 from portal.decisions import Sink
 from portal.metrics import Measured, SchedulerMetrics
 from portal.parts import Run
 from portal.process import PartCommand
 from scheduler import conf
+from scheduler.configmap import KEY, MapKey
 from scheduler.framework.record import CycleRecord
 from scheduler.loop import SchedulerLoop
 from scheduler.served import Served
@@ -30,8 +31,12 @@ class Command(PartCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        usual = settings.BASE_DIR / "deploy" / "volcano-scheduler.conf"
-        parser.add_argument("--conf", type=Path, default=usual, help="a volcano-scheduler.conf (default: the one in deploy/)")
+        parser.add_argument(
+            "--conf",
+            type=Path,
+            help="a volcano-scheduler.conf to schedule by (default: what the ConfigMap BASALT_SCHEDULER_CONFIGMAP says, and "
+            "while there is none, the file in deploy/)",
+        )
         parser.add_argument(
             "--no-decisions", action="store_true", help="keep decisions out of the database: this process needs none, then"
         )
@@ -43,11 +48,16 @@ class Command(PartCommand):
         return Served(client, settings.BASALT_SCHEDULER_NAMES, asks_jobs=not settings.BASALT_CONTROLLER)
 
     def check_options(self, options: dict[str, Any]) -> None:
-        """The configuration."""
+        """The configuration, and where else it may be."""
+        file = _file(options)
         try:
-            conf.load(options["conf"].read_text("utf-8"))
+            conf.load(file.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise CommandError(f"--conf {options['conf']}: {error}") from None
+            raise CommandError(f"--conf {file}: {error}") from None
+        try:
+            _watched(options)
+        except ValueError as error:
+            raise CommandError(f"BASALT_SCHEDULER_CONFIGMAP: {error}, or off") from None
 
     def ready(self) -> str:
         """A first session has run."""
@@ -64,11 +74,24 @@ class Command(PartCommand):
 
         self._loop = SchedulerLoop(
             Measured(cluster, self._metrics, settings.BASALT_SCHEDULER_NAMES),
-            options["conf"],
+            _file(options),
             cluster.clock,
             record,
             scheduler_names=settings.BASALT_SCHEDULER_NAMES,
             told=sink.configured if sink is not None else None,
             rest=REST,
+            watched=_watched(options),
         )
         return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": migrated.after(sink.run)})}
+
+
+def _file(options: dict[str, Any]) -> Path:
+    """The file that is read, or begun with."""
+    return options["conf"] or settings.BASE_DIR / "deploy" / KEY
+
+
+def _watched(options: dict[str, Any]) -> MapKey | None:
+    """The ConfigMap that goes before that file; who names a file wants none. Raises ValueError."""
+    if options["conf"] is not None or settings.BASALT_SCHEDULER_CONFIGMAP == "off":
+        return None
+    return MapKey.parse(settings.BASALT_SCHEDULER_CONFIGMAP, services.namespace())
