@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from cluster import runtime
 
 
 class State(models.TextChoices):
@@ -38,8 +41,9 @@ class SimulationKind(models.TextChoices):
 class Simulation(models.Model):
     """One simulation. `params` say what is simulated, `progress` how far it is (as the runner tells it), `share` from 0 to 1.
 
-    `seen_at` is the last sign of life of whoever works on it: one that is running and was not seen for a while is taken up
-    again from its checkpoint. Its files are in the folder of its number.
+    When it was made, began and ended is told by the cluster's clock, as all that pages show. `seen_at` is the last sign of life
+    of whoever works on it, by the wall's: one that is running and was not seen for a while is taken up again from its
+    checkpoint. Its files are in the folder of its number.
     """
 
     kind = models.CharField(max_length=16, choices=SimulationKind.choices, default=SimulationKind.REPLAY)
@@ -51,10 +55,10 @@ class Simulation(models.Model):
     progress = models.JSONField(default=dict)
     cancel = models.BooleanField(default=False)
     error = models.TextField(blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=runtime.now)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    seen_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True, default=timezone.now)
     result = models.JSONField(null=True)
 
     class Meta:
@@ -79,8 +83,9 @@ class StartEstimate(models.Model):
     """When a waiting job is likely to start, as of `at`: in half of the simulated futures by `p50`, in nine of ten by `p90`.
 
     None: not within the horizon in so many of them. `samples` are the futures, `known` of how many past jobs run times were
-    taken, `by` what those had in common with the jobs here. `first_at` and `first_raw` keep what was foretold first, in
-    seconds before past misses were heeded: what the next estimates are calibrated by.
+    taken, `by` what those had in common with the jobs here; `basis` is the cluster that they were played in, in figures by
+    which it is seen to have changed (`portal.outlook.freshness`). `first_at`, `first_middle` and `first_raw` keep what P50 and
+    P90 were foretold first, in seconds before past misses were heeded: what the next estimates are calibrated by.
     """
 
     job_uid = models.CharField(max_length=64, primary_key=True)
@@ -94,6 +99,8 @@ class StartEstimate(models.Model):
     by = models.CharField(max_length=16, blank=True)
     first_at = models.DateTimeField(null=True)
     first_raw = models.FloatField(null=True, help_text="seconds from first_at")
+    first_middle = models.FloatField(null=True, help_text="seconds from first_at")
+    basis = models.JSONField(default=dict)
 
     class Meta:
         app_label = "portal"

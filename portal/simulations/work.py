@@ -22,6 +22,8 @@ from django.db import connections
 from django.db.models import Q
 from django.utils import timezone
 
+from cluster import runtime
+from cluster.said import said
 from portal.models import SchedulerConfiguration, Simulation, SimulationKind, State
 from portal.simulations import outputs, present, sources
 from portal.simulations.history import run_times
@@ -63,7 +65,7 @@ def take_up_lost() -> int:
     long_ago = timezone.now() - LOST
     lost = Simulation.objects.filter(Q(state=State.RUNNING) | Q(state=State.WAITING), Q(seen_at__lt=long_ago) | Q(seen_at=None))
     count = 0
-    for simulation in lost.filter(created_at__lt=long_ago):
+    for simulation in lost:
         # whoever is first to move the sign of life has it; it waits again, so that of several who come to it one begins
         mine = Simulation.objects.filter(pk=simulation.pk, state=simulation.state, seen_at=simulation.seen_at)
         if mine.update(state=State.WAITING, seen_at=timezone.now()):
@@ -85,8 +87,8 @@ def _in_thread(pk: int) -> None:
 def play(pk: int, *, pause: float = 0.0) -> None:
     """Work on a simulation until it has a result, fails or is cancelled. `pause`: rest so long for each second of work."""
     taken = Simulation.objects.filter(pk=pk, state=State.WAITING, cancel=False)
-    if not taken.update(state=State.RUNNING, started_at=timezone.now(), seen_at=timezone.now()):
-        Simulation.objects.filter(pk=pk, state=State.WAITING, cancel=True).update(state=State.CANCELLED, ended_at=timezone.now())
+    if not taken.update(state=State.RUNNING, started_at=runtime.now(), seen_at=timezone.now()):
+        Simulation.objects.filter(pk=pk, state=State.WAITING, cancel=True).update(state=State.CANCELLED, ended_at=runtime.now())
         return
     simulation = Simulation.objects.get(pk=pk)
     watch = _Watch(simulation, pause)
@@ -105,7 +107,7 @@ def play(pk: int, *, pause: float = 0.0) -> None:
 
 
 def _end(simulation: Simulation, state: State, **changes: Any) -> None:
-    Simulation.objects.filter(pk=simulation.pk).update(state=state, ended_at=timezone.now(), **changes)
+    Simulation.objects.filter(pk=simulation.pk).update(state=state, ended_at=runtime.now(), **changes)
 
 
 class _Watch:
@@ -179,7 +181,7 @@ def read(params: dict[str, Any], here: Path) -> Workload:
         kept = orjson.loads(unpacked(params["content"]))
         found = present.workload(kept["objects"], kept["now"], run_times(), wanted.seed)
         if not found.jobs:
-            raise WorkloadError(["nothing runs or waits in the cluster"])
+            raise WorkloadError([said("nothing runs or waits in the cluster")])
         found.notes.append("a job that does not state its run time runs as long as ended jobs like it did, drawn by the seed")
         found.digest = f"now/{here.name}"
         return found
@@ -198,7 +200,7 @@ def _suffix(name: str) -> str:
 def trace_path(name: str) -> Path:
     """A trace of the folder that administrators gave. Raises WorkloadError."""
     if name not in traces():
-        raise WorkloadError([f"there is no trace {name!r} here"])
+        raise WorkloadError([said("there is no trace %(name)r here", name=name)])
     return Path(settings.BASALT_TRACES) / name
 
 
@@ -226,7 +228,7 @@ def _efficiency(simulation: Simulation, watch: _Watch) -> dict[str, Any]:
 
 def cancelled(pk: int) -> None:
     """Settle a cancelled simulation on which nobody works yet."""
-    Simulation.objects.filter(pk=pk, state=State.WAITING).update(state=State.CANCELLED, ended_at=timezone.now())
+    Simulation.objects.filter(pk=pk, state=State.WAITING).update(state=State.CANCELLED, ended_at=runtime.now())
 
 
 def conf_in_force() -> str:
