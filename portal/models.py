@@ -8,10 +8,11 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
+from portal.maintenance.models import Drain, DrainedNode
 from portal.simulations.models import Simulation, SimulationKind, StartEstimate, State
 
 __all__ = [
-    "ConfigurationVersion", "Cycle", "Eviction", "Placement", "SchedulerConfiguration",
+    "ConfigurationVersion", "Cycle", "Drain", "DrainedNode", "Eviction", "Placement", "SchedulerConfiguration",
     "Simulation", "SimulationKind", "StartEstimate", "State", "Writing",
 ]  # fmt: skip
 

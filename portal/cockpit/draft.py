@@ -19,6 +19,7 @@ from cluster.kinds import NODE, POD, QUEUE
 from cluster.port import Obj, WatchEvent
 from cluster.quantities import is_gpu
 from portal.dryrun.reading import made_up_uid
+from portal.maintenance.going import Going, look
 from portal.unblock.copy import View
 
 QUOTAS = ("deserved", "capability")
@@ -138,14 +139,13 @@ def changes(view: View, draft: Draft, resource: str) -> Changes:
             draft.faults[f"weight.{name}"] = _("There is no queue %(queue)s") % {"queue": name}
         else:
             found.events.append(WatchEvent("MODIFIED", QUEUE, _queue(dict(queue.obj), fields, resource)))
-    leaving = {*draft.drain, *draft.remove}
     for name in dict.fromkeys([*draft.cordon, *draft.drain]):
         node = _node(view, draft, "cordon" if name in draft.cordon else "drain", name)
         if node is not None and name not in draft.remove:
             found.events.append(
                 WatchEvent("MODIFIED", NODE, {**node, "spec": {**(node.get("spec") or {}), "unschedulable": True}})
             )
-    _leave(view, leaving, found)
+    _leave(view, look(view, draft.drain, draft.remove), found)
     index = view.cache.nodes.index
     for name in sorted(draft.remove, key=lambda name: -index.get(name, 0)):  # they come back into the rows that they had
         node = _node(view, draft, "remove", name)
@@ -178,18 +178,17 @@ def _node(view: View, draft: Draft, fields: str, name: str) -> Obj | None:
     return dict(node)
 
 
-def _leave(view: View, nodes: Iterable[str], found: Changes) -> None:
-    """Pods leave some nodes, and their controllers make them anew; bare pods and other schedulers' are gone."""
-    leaving = set(nodes)
-    if not leaving:
-        return
-    for task in sorted(view.cache.tasks.values(), key=lambda task: task.key):
-        if (task.pod.get("spec") or {}).get("nodeName") not in leaving:
-            continue
-        found.events.append(WatchEvent("DELETED", POD, dict(task.pod)))
-        if task.job is not None and task.job.obj:
-            found.moved[task.job.uid] = found.moved.get(task.job.uid, 0) + 1
-            found.events.append(WatchEvent("ADDED", POD, _anew(view, dict(task.pod))))
+def _leave(view: View, going: Going, found: Changes) -> None:
+    """Pods leave, with those that the policies of their jobs take along, and their controllers make them anew where they do."""
+    found.events += [WatchEvent("DELETED", POD, each.pod) for each in going.evicted if not each.group]
+    for gang in going.gangs.values():
+        for pod in gang.pods:
+            if objects.uid(pod) not in gang.leaving:
+                continue
+            found.events.append(WatchEvent("DELETED", POD, pod))
+            found.moved[gang.key] = found.moved.get(gang.key, 0) + 1
+            if gang.is_made_again(pod):
+                found.events.append(WatchEvent("ADDED", POD, _anew(view, pod)))
 
 
 def _anew(view: View, pod: Obj) -> Obj:
