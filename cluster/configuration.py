@@ -13,6 +13,7 @@ from cluster.errors import FieldError
 from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said
 from cluster.validation import Faults, Meta, Shape, check_shape
 
 MOST_BYTES = 1_048_576
@@ -45,19 +46,25 @@ class ConfigurationRules(PlainRules):
         """Shapes, then keys, values and sizes, then what must not change."""
         obj, faults = request.obj, Faults(check_shape(_Held, request.obj))
         if request.kind == SECRET and not isinstance(obj.get("type"), str):
-            faults.add("/type", "must be text", "type")
+            faults.add("/type", said("must be text"), "type")
         total, seen = 0, set[str]()
         for field in (*self._texts, *self._encoded):
             for key, size, fault in self._values(obj, field):
                 if fault is not None:
                     faults.add(fault.pointer, fault.message, fault.code)
                 elif key in seen:
-                    faults.add(pointer(field, key), f"the key {key!r} is used twice: give each value its own", "duplicate")
+                    faults.add(
+                        pointer(field, key), said("the key %(key)r is used twice: give each value its own", key=key), "duplicate"
+                    )
                 seen.add(key)
                 total += size
         if total > MOST_BYTES:
             where = f"/{(*self._texts, *self._encoded)[0]}"
-            faults.add(where, f"the data takes {total} bytes together, and {MOST_BYTES} is the most", "range")
+            faults.add(
+                where,
+                said("the data takes %(total)s bytes together, and %(most)s is the most", total=total, most=MOST_BYTES),
+                "range",
+            )
         if request.old is not None:
             self._check_change(obj, request.old, faults)
         return faults
@@ -68,16 +75,28 @@ class ConfigurationRules(PlainRules):
         if found is None:
             return
         if not isinstance(found, dict):
-            yield "", 0, FieldError(f"/{field}", "must be a mapping of keys to values", "type")
+            yield "", 0, FieldError(f"/{field}", said("must be a mapping of keys to values"), "type")
             return
         for key, value in found.items():
             where = pointer(field, key)
             if not _KEY.fullmatch(key) or key in (".", "..") or key.startswith(".."):
-                yield key, 0, FieldError(where, f"{key[:60]!r} is no key: {_KEY_ADVICE}, not '..' in front", "format")
+                yield (
+                    key,
+                    0,
+                    FieldError(
+                        where,
+                        said("%(key)r is no key: %(advice)s, not '..' in front", key=key[:60], advice=_KEY_ADVICE),
+                        "format",
+                    ),
+                )
             elif value is None:
                 yield key, 0, None
             elif not isinstance(value, str):
-                yield key, 0, FieldError(where, f"must be text, not {_named(value)}: put it in quotes", "type")
+                yield (
+                    key,
+                    0,
+                    FieldError(where, said("must be text, not %(named)s: put it in quotes", named=_named(value)), "type"),
+                )
             elif field in self._texts:
                 yield key, len(value.encode()), None
             else:
@@ -85,19 +104,23 @@ class ConfigurationRules(PlainRules):
 
     def _check_change(self, obj: Obj, old: Obj, faults: Faults) -> None:
         if old.get("type") != obj.get("type"):
-            faults.add("/type", "cannot change: delete the object and make another", "immutable")
+            faults.add("/type", said("cannot change: delete the object and make another"), "immutable")
         if not old.get("immutable"):
             return
         for field in ("immutable", *self._texts, *self._encoded):
             if (old.get(field) or None) != (obj.get(field) or None):
-                faults.add(f"/{field}", "cannot change: the object is immutable; delete it and make another", "immutable")
+                faults.add(f"/{field}", said("cannot change: the object is immutable; delete it and make another"), "immutable")
 
 
 def _decoded(key: str, value: str, where: str) -> tuple[str, int, FieldError | None]:
     try:
         return key, len(base64.b64decode(value, validate=True)), None
     except (binascii.Error, ValueError):
-        return key, 0, FieldError(where, "must be base64; plain text stands under stringData or, in a ConfigMap, data", "format")
+        return (
+            key,
+            0,
+            FieldError(where, said("must be base64; plain text stands under stringData or, in a ConfigMap, data"), "format"),
+        )
 
 
 def _named(value: Any) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from cluster.said import said
+
 LARGEST = 4095
 """The largest CPU id that is taken."""
 
@@ -16,10 +18,14 @@ def parse_cpus(text: str) -> int:
     for part in text.split(",") if text else ():
         found = _PART.fullmatch(part)
         if found is None:
-            raise ValueError(f"{text[:100]!r} is no list of CPUs: write them as '0-3,8'")
+            raise ValueError(said("%(text)r is no list of CPUs: write them as '0-3,8'", text=text[:100]))
         first, last = int(found[1]), int(found[2] or found[1])
         if not first <= last <= LARGEST:
-            raise ValueError(f"{part} is no range of CPUs: ids go from 0 to {LARGEST}, the lower one first")
+            raise ValueError(
+                said(
+                    "%(part)s is no range of CPUs: ids go from 0 to %(largest)s, the lower one first", part=part, largest=LARGEST
+                )
+            )
         mask |= ((1 << (last - first + 1)) - 1) << first
     return mask
 

@@ -18,6 +18,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 
 from cluster.quantities import parse_quantity
+from cluster.said import said
 
 _LONGEST = 10 * 1024
 _MOST_ANSWERS = 100_000
@@ -38,7 +39,7 @@ class Version:
     def __init__(self, text: str) -> None:
         match = _SEMVER.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no semantic version: write it as 1.2.3")
+            raise ValueError(said("%(text)r is no semantic version: write it as 1.2.3", text=text))
         self.text = text
         pre = match[4]
         self._key = (*map(int, match.groups()[:3]), pre is None, tuple(map(_identifier, pre.split("."))) if pre else ())
@@ -113,7 +114,7 @@ class Selector:
             self._program = environment.program(environment.compile(text), functions=_FUNCTIONS)
         except Exception as error:  # noqa: BLE001 - the library lets its parser's own errors out
             where = f"line {error.line}, column {error.column}" if isinstance(error, CELParseError) else str(error)
-            raise ValueError(f"is no CEL expression ({where})") from None
+            raise ValueError(said("is no CEL expression (%(where)s)", where=where)) from None
 
     def fits(self, driver: str, attributes: Attributes, capacity: Mapping[str, Decimal]) -> bool:
         """Whether a device fits; names without a domain are the driver's own."""
@@ -162,7 +163,7 @@ def _is_true(value: Any) -> bool:
 def compile_selector(text: str) -> Selector:
     """A selector by its text. Raises ValueError that says where it is wrong."""
     if len(text) > _LONGEST:
-        raise ValueError(f"has at most {_LONGEST} characters")
+        raise ValueError(said("has at most %(longest)s characters", longest=_LONGEST))
     return Selector(text)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from cluster.said import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +15,11 @@ class FieldError:
     pointer: str
     message: str
     code: str = "invalid"
+
+
+def sentences(faults: Iterable[FieldError]) -> tuple[str, ...]:
+    """Each fault as a sentence, with its place."""
+    return tuple(said("%(pointer)s: %(message)s", pointer=each.pointer, message=each.message) for each in faults)
 
 
 class ApiError(Exception):
@@ -71,8 +78,7 @@ class Invalid(ApiError):
     @classmethod
     def of(cls, kind: str, name: str, faults: Sequence[FieldError]) -> Invalid:
         """The refusal of one object, with all its faults in the message too."""
-        text = "; ".join(f"{fault.pointer}: {fault.message}" for fault in faults)
-        return cls(f"{kind} {name!r} is invalid: {text}", faults)
+        return cls(said("%(kind)s %(name)r is invalid: %(faults)s", kind=kind, name=name, faults=sentences(faults)), faults)
 
 
 class TooManyRequests(ApiError):

@@ -17,6 +17,7 @@ from cluster.errors import ApiError, FieldError
 from cluster.kinds import HYPER_NODE
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said
 from cluster.selectors import is_label_key
 
 CONFIG_NAMESPACE, CONFIG_NAME, CONFIG_KEY = "volcano-system", "volcano-controller-configmap", "volcano-controller.conf"
@@ -55,20 +56,25 @@ def label_types(text: str) -> dict[str, list[str]]:
     except ApiError as error:
         raise ConfigError(list(error.fields) or [FieldError("", error.message)]) from error
     if len(documents) != 1:
-        raise ConfigError([FieldError("", f"must be one YAML document, not {len(documents)}")])
+        raise ConfigError([FieldError("", said("must be one YAML document, not %(count)s", count=len(documents)))])
     sources = documents[0].obj.get("networkTopologyDiscovery")
     faults: list[FieldError] = []
     found: dict[str, list[str]] = {}
     for index, source in enumerate(_listed(sources, "/networkTopologyDiscovery", faults)):
         where = pointer("networkTopologyDiscovery", index)
         if not isinstance(source, dict) or not isinstance(source.get("source"), str):
-            faults.append(FieldError(f"{where}/source", "must name a source: label"))
+            faults.append(FieldError(f"{where}/source", said("must name a source: label")))
         elif not isinstance(source.get("enabled", False), bool):
-            faults.append(FieldError(f"{where}/enabled", "must be true or false"))
+            faults.append(FieldError(f"{where}/enabled", said("must be true or false")))
         elif source.get("enabled") and source["source"] == LABEL_SOURCE:
             found |= _types(source.get("config"), f"{where}/config", faults)
         elif source.get("enabled"):
-            faults.append(FieldError(f"{where}/source", f"{source['source']!r} is not served: only {LABEL_SOURCE} is"))
+            faults.append(
+                FieldError(
+                    f"{where}/source",
+                    said("%(source)r is not served: only %(known)s is", source=source["source"], known=LABEL_SOURCE),
+                )
+            )
     if faults:
         raise ConfigError(faults)
     return found
@@ -76,7 +82,7 @@ def label_types(text: str) -> dict[str, list[str]]:
 
 def _listed(value: Any, where: str, faults: list[FieldError]) -> list[Any]:
     if value is not None and not isinstance(value, list):
-        faults.append(FieldError(where, "must be a list"))
+        faults.append(FieldError(where, said("must be a list")))
         return []
     return value or []
 
@@ -85,21 +91,21 @@ def _types(config: Any, where: str, faults: list[FieldError]) -> dict[str, list[
     types = config.get("networkTopologyTypes") if isinstance(config, dict) else None
     where += "/networkTopologyTypes"
     if not isinstance(types, dict):
-        faults.append(FieldError(where, "must be a mapping from a type's name to its labels, the top tier first"))
+        faults.append(FieldError(where, said("must be a mapping from a type's name to its labels, the top tier first")))
         return {}
     found = {}
     for name, entries in types.items():
         place = where + pointer(name)
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_TYPE:
-            faults.append(FieldError(place, f"a type's name has 1 to {_LONGEST_TYPE} characters"))
+            faults.append(FieldError(place, said("a type's name has 1 to %(most)s characters", most=_LONGEST_TYPE)))
             continue
         keys = [entry.get("nodeLabel") if isinstance(entry, dict) else None for entry in _listed(entries, place, faults)]
         wrong = [index for index, key in enumerate(keys) if not isinstance(key, str) or not is_label_key(key)]
-        faults += [FieldError(f"{place}/{index}/nodeLabel", "must be the key of a node label") for index in wrong]
+        faults += [FieldError(f"{place}/{index}/nodeLabel", said("must be the key of a node label")) for index in wrong]
         if not wrong and len(set(keys)) < len(keys):
-            faults.append(FieldError(place, "names a label twice"))
+            faults.append(FieldError(place, said("names a label twice")))
         elif not wrong and (not keys or keys[-1] != objects.HOSTNAME_LABEL):
-            faults.append(FieldError(place, f"must end with {objects.HOSTNAME_LABEL}, the nodes themselves"))
+            faults.append(FieldError(place, said("must end with %(label)s, the nodes themselves", label=objects.HOSTNAME_LABEL)))
         elif not wrong:
             found[name] = [str(key) for key in reversed(keys[:-1])]
     return found

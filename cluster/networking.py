@@ -13,6 +13,7 @@ from cluster.errors import FieldError
 from cluster.kinds import NETWORK_POLICY, SERVICE, Kind
 from cluster.names import LABEL_ADVICE, is_dns_label
 from cluster.pointers import pointer
+from cluster.said import said
 from cluster.selectors import is_label_key, is_label_value
 from cluster.validation import Faults, Meta, Shape, Texts, check_shape, prune
 
@@ -137,14 +138,22 @@ def _check_ports(ports: list[dict[str, Any]], faults: Faults) -> None:
     for index, port in enumerate(ports):
         where, name = f"/spec/ports/{index}", port.get("name") or ""
         if not name and len(ports) > 1:
-            faults.add(f"{where}/name", "is required when there are several ports", "required")
+            faults.add(f"{where}/name", said("is required when there are several ports"), "required")
         elif name and not is_dns_label(name):
-            faults.add(f"{where}/name", f"{name!r} is no port name: {LABEL_ADVICE}", "format")
+            faults.add(
+                f"{where}/name",
+                said("%(name)r is no port name: %(advice)s", name=name, advice=LABEL_ADVICE),
+                "format",
+            )
         elif name and name in names:
-            faults.add(f"{where}/name", f"the port name {name!r} is used twice", "duplicate")
+            faults.add(f"{where}/name", said("the port name %(name)r is used twice", name=name), "duplicate")
         number = (port.get("protocol") or "TCP", port.get("port"))
         if port.get("port") is not None and number in numbers:
-            faults.add(f"{where}/port", f"{number[0]} port {number[1]} is used twice", "duplicate")
+            faults.add(
+                f"{where}/port",
+                said("%(protocol)s port %(port)s is used twice", protocol=number[0], port=number[1]),
+                "duplicate",
+            )
         names.add(name)
         numbers.add(number)
         _check_target(port.get("targetPort"), f"{where}/targetPort", faults)
@@ -152,9 +161,13 @@ def _check_ports(ports: list[dict[str, Any]], faults: Faults) -> None:
 
 def _check_target(target: Any, where: str, faults: Faults) -> None:
     if isinstance(target, str) and (len(target) > 15 or not _PORT_NAME.fullmatch(target)):
-        faults.add(where, f"{target!r} is no port: a number, or at most 15 lower-case letters, digits and single '-'", "format")
+        faults.add(
+            where,
+            said("%(target)r is no port: a number, or at most 15 lower-case letters, digits and single '-'", target=target),
+            "format",
+        )
     elif isinstance(target, int) and target and not 0 < target < 65536:
-        faults.add(where, f"must be 1 to 65535, not {target}", "range")
+        faults.add(where, said("must be 1 to 65535, not %(target)s", target=target), "range")
 
 
 class NetworkPolicyRules(PlainRules):
@@ -181,7 +194,7 @@ def _check_peers(peers: Any, where: str, faults: Faults) -> None:
     if peers is None:
         return
     if not isinstance(peers, list):
-        faults.add(where, "must be a list of peers", "type")
+        faults.add(where, said("must be a list of peers"), "type")
         return
     for index, peer in enumerate(peers):
         place = f"{where}/{index}"
@@ -192,9 +205,9 @@ def _check_peers(peers: Any, where: str, faults: Faults) -> None:
             continue
         given = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
         if not given:
-            faults.add(place, "must have a podSelector, a namespaceSelector or an ipBlock", "required")
+            faults.add(place, said("must have a podSelector, a namespaceSelector or an ipBlock"), "required")
         elif "ipBlock" in given and len(given) > 1:
-            faults.add(f"{place}/ipBlock", "stands alone: give the selectors a peer of their own", "conflict")
+            faults.add(f"{place}/ipBlock", said("stands alone: give the selectors a peer of their own"), "conflict")
         for field in given:
             if field != "ipBlock":
                 _check_selector(peer[field], f"{place}/{field}", faults)
@@ -205,13 +218,13 @@ def _check_selector(selector: dict[str, Any], where: str, faults: Faults) -> Non
     for index, expression in enumerate(selector.get("matchExpressions") or []):
         place, needs = f"{where}/matchExpressions/{index}", expression.get("operator") in ("In", "NotIn")
         if needs != bool(expression.get("values")):
-            faults.add(f"{place}/values", "is given with In and NotIn, and with nothing else", "conflict")
+            faults.add(f"{place}/values", said("is given with In and NotIn, and with nothing else"), "conflict")
 
 
 def _check_labels(labels: dict[str, str], where: str, faults: Faults) -> None:
     for key, value in labels.items():
         if not is_label_key(key) or not is_label_value(value):
-            faults.add(where + pointer(key), f"{key}={value} is no label", "format")
+            faults.add(where + pointer(key), said("%(key)s=%(value)s is no label", key=key, value=value), "format")
 
 
 RULES: dict[Kind, Rules] = {SERVICE: ServiceRules(), NETWORK_POLICY: NetworkPolicyRules()}

@@ -16,6 +16,7 @@ from cluster.durations import format_duration, parse_duration
 from cluster.port import Obj
 from cluster.quantities import format_units, gpu_count, is_counted, is_gpu, parse_quantity, resource_units, to_units
 from cluster.requests import container_requests, pod_requests
+from cluster.said import said
 from cluster.selectors import (
     FieldSelector,
     Selector,
@@ -132,9 +133,9 @@ def parse_time(text: str) -> float:
     try:
         instant = datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise ValueError(f"{text!r} is not an instant such as '2030-01-31T12:00:00Z'") from None
+        raise ValueError(said("%(text)r is not an instant such as '2030-01-31T12:00:00Z'", text=text)) from None
     if instant.tzinfo is None:
-        raise ValueError(f"{text!r} has no offset: write it with Z or +hh:mm at the end")
+        raise ValueError(said("%(text)r has no offset: write it with Z or +hh:mm at the end", text=text))
     return instant.timestamp()
 
 

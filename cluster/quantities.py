@@ -40,20 +40,24 @@ def parse_quantity(value: str | int | float | Decimal) -> Decimal:
     Raises ValueError, which says what would be right, for what Kubernetes would not take.
     """
     if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
-        raise ValueError(f"a quantity is text or a number such as 2, '500m' or '1.5Gi', not {type(value).__name__}")
+        raise ValueError(
+            said("a quantity is text or a number such as 2, '500m' or '1.5Gi', not %(type)s", type=type(value).__name__)
+        )
     if isinstance(value, (float, Decimal)) and not math.isfinite(value):
-        raise ValueError(f"a quantity is finite, not {value}")
+        raise ValueError(said("a quantity is finite, not %(value)s", value=value))
     if isinstance(value, str):
         return _parse(value)
     if isinstance(value, int) and abs(value) > 10**_LONGEST:
-        raise ValueError("a number of more than 128 digits is no quantity")
+        raise ValueError(said("a number of more than 128 digits is no quantity"))
     return _parse(repr(value) if isinstance(value, float) else str(value))
 
 
 @lru_cache(maxsize=8192)
 def _parse(text: str) -> Decimal:
     if len(text) > _LONGEST:
-        raise ValueError(f"a quantity has at most {_LONGEST} characters, this one has {len(text)}")
+        raise ValueError(
+            said("a quantity has at most %(longest)s characters, this one has %(count)s", longest=_LONGEST, count=len(text))
+        )
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(_advice(text))

@@ -17,6 +17,7 @@ from cluster.objects import GPU_INDICES, GPU_TOPOLOGY, GPU_UNHEALTHY, QUEUE_GATE
 from cluster.pointers import pointer
 from cluster.port import Obj
 from cluster.quantities import to_units
+from cluster.said import said
 from cluster.topology import TopologyError, parse_topology
 from cluster.validation import Count, Faults, Meta, Resources, Shape, Texts, check_shape, prune
 
@@ -146,7 +147,7 @@ class NodeRules(PlainRules):
                 faults.add(pointer("metadata", "annotations", GPU_TOPOLOGY), str(error))
         if not _INDICES.fullmatch(notes.get(GPU_UNHEALTHY, "")):
             where = pointer("metadata", "annotations", GPU_UNHEALTHY)
-            faults.add(where, f"{notes[GPU_UNHEALTHY]!r} is no list of GPU indices: write them as '0,3'")
+            faults.add(where, said("%(notes)r is no list of GPU indices: write them as '0,3'", notes=notes[GPU_UNHEALTHY]))
         return faults
 
 
@@ -159,7 +160,7 @@ class HyperNodeRules(PlainRules):
         if faults:
             return faults
         if not request.obj["spec"].get("members"):
-            faults.add("/spec/members", "must have at least one member: a node, or a domain below", "required")
+            faults.add("/spec/members", said("must have at least one member: a node, or a domain below"), "required")
         for index, member in enumerate((request.obj["spec"].get("members")) or ()):
             self._check_member(member, pointer("spec", "members", index, "selector"), faults)
         return faults
@@ -168,9 +169,9 @@ class HyperNodeRules(PlainRules):
     def _check_member(member: dict[str, Any], where: str, faults: Faults) -> None:
         given = [name for name in _SELECTORS if member["selector"].get(name) is not None]
         if len(given) != 1:
-            faults.add(where, f"must have exactly one of {', '.join(_SELECTORS)}")
+            faults.add(where, said("must have exactly one of %(selectors)s", selectors=", ".join(_SELECTORS)))
         elif member["type"] == "HyperNode" and given != ["exactMatch"]:
-            faults.add(f"{where}/{given[0]}", "a member of type HyperNode is named by exactMatch")
+            faults.add(f"{where}/{given[0]}", said("a member of type HyperNode is named by exactMatch"))
         elif given == ["regexMatch"]:
             text = member["selector"]["regexMatch"]["pattern"]
             try:
@@ -178,7 +179,7 @@ class HyperNodeRules(PlainRules):
                     raise re.error(f"longer than {_LONGEST_PATTERN} characters")
                 re.compile(text)
             except re.error as error:
-                faults.add(f"{where}/regexMatch/pattern", f"is no regular expression: {error}")
+                faults.add(f"{where}/regexMatch/pattern", said("is no regular expression: %(error)s", error=error))
 
 
 class NumatopologyRules(PlainRules):
@@ -191,11 +192,14 @@ class NumatopologyRules(PlainRules):
         for name, known in _NUMA_POLICIES.items():
             given = (spec.get("policies") or {}).get(name, "")
             if given not in known:
-                faults.add(pointer("spec", "policies", name), f"{given!r} must be one of {', '.join(filter(None, known))}")
+                faults.add(
+                    pointer("spec", "policies", name),
+                    said("%(given)r must be one of %(known)s", given=given, known=", ".join(filter(None, known))),
+                )
         known_cpus = 0
         for text in spec.get("cpuDetail") or {}:
             if not _CPU.fullmatch(text) or int(text) > LARGEST:
-                faults.add(pointer("spec", "cpuDetail", text), f"must be a CPU id from 0 to {LARGEST}")
+                faults.add(pointer("spec", "cpuDetail", text), said("must be a CPU id from 0 to %(largest)s", largest=LARGEST))
             else:
                 known_cpus |= 1 << int(text)
         self._check_list((spec.get("numares") or {}).get("cpu") or {}, known_cpus, faults)
@@ -210,7 +214,7 @@ class NumatopologyRules(PlainRules):
             faults.add(where, str(error))
             return
         if unknown:
-            faults.add(where, f"{format_cpus(unknown)} are not in /spec/cpuDetail")
+            faults.add(where, said("%(unknown)s are not in /spec/cpuDetail", unknown=format_cpus(unknown)))
 
 
 class PodChangeRules(PlainRules):
@@ -232,24 +236,25 @@ class PodChangeRules(PlainRules):
         held = notes.get(GPU_INDICES, "") if isinstance(notes, dict) else ""
         if isinstance(held, str) and not _INDICES.fullmatch(held):
             where = pointer("metadata", "annotations", GPU_INDICES)
-            return [FieldError(where, f"{held!r} is no list of GPU indices: write them as '0,3'", "format")]
+            return [FieldError(where, said("%(held)r is no list of GPU indices: write them as '0,3'", held=held), "format")]
         return [] if request.old is None else self._check_change(request, request.old)
 
     @staticmethod
     def _check_change(request: Request, before: Obj) -> list[FieldError]:
         old, new = before.get("spec") or {}, request.obj.get("spec")
         if not isinstance(new, dict):
-            return [FieldError("/spec", "is a mapping")]
+            return [FieldError("/spec", said("is a mapping"))]
         changed = [field for field in sorted({*old, *new}) if _fixed(field, old.get(field)) != _fixed(field, new.get(field))]
         faults = [
-            FieldError(pointer("spec", field), "cannot change: delete the pod and make another", "immutable") for field in changed
+            FieldError(pointer("spec", field), said("cannot change: delete the pod and make another"), "immutable")
+            for field in changed
         ]
         kept = new.get("tolerations") or []
         if any(toleration not in kept for toleration in old.get("tolerations") or ()):
-            faults.append(FieldError("/spec/tolerations", "can only be added to", "immutable"))
+            faults.append(FieldError("/spec/tolerations", said("can only be added to"), "immutable"))
         gates = old.get("schedulingGates") or []
         if any(gate not in gates for gate in new.get("schedulingGates") or ()):
-            faults.append(FieldError("/spec/schedulingGates", "can only be taken away", "immutable"))
+            faults.append(FieldError("/spec/schedulingGates", said("can only be taken away"), "immutable"))
         return faults
 
 

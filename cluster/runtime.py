@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from cluster.clock import Clock, SystemClock
 from cluster.errors import Unavailable
 from cluster.port import Cluster
+from cluster.said import said
 
 _current: Cluster | None = None
 
@@ -21,7 +22,7 @@ def use(cluster: Cluster | None) -> None:
 def current() -> Cluster:
     """This process's cluster. Raises Unavailable when none was set."""
     if _current is None:
-        raise Unavailable("no cluster is connected in this process: start it with `manage.py run`")
+        raise Unavailable(said("no cluster is connected in this process: start it with `manage.py run`"))
     return _current
 
 

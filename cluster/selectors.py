@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from cluster.names import is_dns_subdomain
+from cluster.said import said
 
 Labels = Mapping[str, str]
 
@@ -94,7 +95,7 @@ def _split(text: str) -> list[str]:
         return []
     parts = re.split(r",(?![^()]*\))", text)
     if any(not part.strip() for part in parts):
-        raise ValueError(f"selector {text!r} has an empty part: write conditions with one comma between them")
+        raise ValueError(said("selector %(text)r has an empty part: write conditions with one comma between them", text=text))
     return [part.strip() for part in parts]
 
 
@@ -107,18 +108,32 @@ def _requirement(part: str) -> Requirement:
         return _checked(Requirement(match["key"], operator, (match["value"],)), part)
     if match := _EXISTS.fullmatch(part):
         return _checked(Requirement(match["key"], "DoesNotExist" if match["not"] else "Exists"), part)
-    raise ValueError(f"{part!r} is no selector: write key=value, key!=value, key in (a,b), key notin (a,b), key or !key")
+    raise ValueError(
+        said("%(part)r is no selector: write key=value, key!=value, key in (a,b), key notin (a,b), key or !key", part=part)
+    )
 
 
 def _checked(requirement: Requirement, part: str) -> Requirement:
     if not is_label_key(requirement.key):
-        raise ValueError(f"{requirement.key!r} in selector {part!r} is no label key: at most 63 letters, digits, '-', '_', '.'")
+        raise ValueError(
+            said(
+                "%(key)r in selector %(part)r is no label key: at most 63 letters, digits, '-', '_', '.'",
+                key=requirement.key,
+                part=part,
+            )
+        )
     for value in requirement.values:
         if requirement.operator in ("Gt", "Lt"):
             if not INTEGER.fullmatch(value):
-                raise ValueError(f"{value!r} in selector {part!r} must be a whole number")
+                raise ValueError(said("%(value)r in selector %(part)r must be a whole number", value=value, part=part))
         elif not is_label_value(value):
-            raise ValueError(f"{value!r} in selector {part!r} is no label value: at most 63 letters, digits, '-', '_', '.'")
+            raise ValueError(
+                said(
+                    "%(value)r in selector %(part)r is no label value: at most 63 letters, digits, '-', '_', '.'",
+                    value=value,
+                    part=part,
+                )
+            )
     return requirement
 
 
@@ -157,9 +172,15 @@ def parse_field_selector(text: str, supported: frozenset[str] | None = None) -> 
     for part in _split(text):
         match = re.fullmatch(r"([A-Za-z][A-Za-z0-9.]*)(==|=|!=)(.*)", part)
         if match is None:
-            raise ValueError(f"{part!r} is no field selector: write field=value or field!=value")
+            raise ValueError(said("%(part)r is no field selector: write field=value or field!=value", part=part))
         if supported is not None and match[1] not in supported:
-            raise ValueError(f"field {match[1]!r} cannot be selected by; the fields are {', '.join(sorted(supported))}")
+            raise ValueError(
+                said(
+                    "field %(match)r cannot be selected by; the fields are %(supported)s",
+                    match=match[1],
+                    supported=", ".join(sorted(supported)),
+                )
+            )
         conditions.append((match[1], match[3].strip(), match[2] != "!="))
     return FieldSelector(tuple(conditions))
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from cluster.said import said
+
 SELF = "X"
 _GPU = re.compile(r"GPU([0-9]{1,4})")
 _NVIDIA_LINK = re.compile(r"NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS|SOC")
@@ -48,7 +50,13 @@ class GpuTopology:
 def parse_topology(text: str) -> GpuTopology:
     """The topology that a tool printed. Raises TopologyError."""
     if len(text) > _LONGEST_TEXT:
-        raise TopologyError(f"a topology table has at most {_LONGEST_TEXT} characters, this text has {len(text)}")
+        raise TopologyError(
+            said(
+                "a topology table has at most %(longest_text)s characters, this text has %(count)s",
+                longest_text=_LONGEST_TEXT,
+                count=len(text),
+            )
+        )
     lines = [(number, _ESCAPES.sub("", line).rstrip()) for number, line in enumerate(text.splitlines(), 1)]
     lines = [(number, line) for number, line in lines if line.strip()]
     if any(_RULED.fullmatch(line.strip()) for _, line in lines):
@@ -56,11 +64,11 @@ def parse_topology(text: str) -> GpuTopology:
     for position, (_, line) in enumerate(lines):
         if _GPU.match(line.strip()):
             return _checked(_parse_nvidia(lines[position:]))
-    raise TopologyError("there is no table: expected the output of `nvidia-smi topo -m` or `rocm-smi --showtopo`")
+    raise TopologyError(said("there is no table: expected the output of `nvidia-smi topo -m` or `rocm-smi --showtopo`"))
 
 
 def _fail(number: int, message: str) -> NoReturn:
-    raise TopologyError(f"line {number}: {message}")
+    raise TopologyError(said("line %(number)s: %(message)s", number=number, message=message))
 
 
 def _parse_nvidia(lines: Sequence[tuple[int, str]]) -> GpuTopology:
@@ -116,7 +124,7 @@ def _parse_rocm(lines: Sequence[tuple[int, str]]) -> GpuTopology:
         elif inside:
             block.append((number, line))
     if not block:
-        raise TopologyError("the table has no block 'Link Type between two GPUs', which `rocm-smi --showtopo` prints")
+        raise TopologyError(said("the table has no block 'Link Type between two GPUs', which `rocm-smi --showtopo` prints"))
     number, header = block[0]
     gpus = _numbered(header.split(), number)
     rows: list[tuple[str, ...]] = []
@@ -153,7 +161,15 @@ def _checked(topology: GpuTopology) -> GpuTopology:
     for a, row in enumerate(topology.links):
         for b in range(a):
             if row[b] != topology.links[b][a]:
-                raise TopologyError(f"GPU{a} to GPU{b} is {row[b]}, and the way back is {topology.links[b][a]}: these must agree")
+                raise TopologyError(
+                    said(
+                        "GPU%(a)s to GPU%(b)s is %(row)s, and the way back is %(links)s: these must agree",
+                        a=a,
+                        b=b,
+                        row=row[b],
+                        links=topology.links[b][a],
+                    )
+                )
     return topology
 
 

@@ -9,6 +9,7 @@ from cluster import objects
 from cluster.kinds import CLAIM, VOLUME
 from cluster.port import Obj
 from cluster.quantities import to_units
+from cluster.said import said
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -104,7 +105,7 @@ def capacity_of(volume: Obj) -> int:
 
 def _bytes(amounts: Any) -> int:
     if amounts is not None and not isinstance(amounts, Mapping):
-        raise ValueError("amounts of storage must be a mapping")
+        raise ValueError(said("amounts of storage must be a mapping"))
     text = (amounts or {}).get("storage")
     return to_units(_SIZE, text) if text is not None else 0
 

@@ -27,6 +27,7 @@ from cluster.kinds import (
 )
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
 from cluster.pointers import pointer
+from cluster.said import said
 from cluster.validation import Faults, check_shape, prune, without_nulls
 from jobs import advice, keys, manifest
 from jobs.cron.admission import CronRules
@@ -133,8 +134,8 @@ def _queue_of_bare(named: Any, request: Request) -> Any:
         namespace = request.reader.get(NAMESPACE, request.obj["metadata"].get("namespace") or "default")
     except NotFound:
         return manifest.defaults.DEFAULT_QUEUE
-    said = (namespace["metadata"].get("annotations") or {}).get(keys.BARE_QUEUE_NAME)
-    return said or manifest.defaults.DEFAULT_QUEUE
+    told = (namespace["metadata"].get("annotations") or {}).get(keys.BARE_QUEUE_NAME)
+    return told or manifest.defaults.DEFAULT_QUEUE
 
 
 def _check_open(name: str, where: str, request: Request, faults: Faults) -> None:
@@ -143,10 +144,14 @@ def _check_open(name: str, where: str, request: Request, faults: Faults) -> None
     try:
         state = (request.reader.get(QUEUE, name).get("status") or {}).get("state") or "Open"
     except NotFound:
-        faults.add(where, f"there is no queue {name!r}: create it first or name another", "not_found")
+        faults.add(where, said("there is no queue %(name)r: create it first or name another", name=name), "not_found")
         return
     if state != "Open":
-        faults.add(where, f"queue {name!r} is {state} and takes no new work: open it or name another", "closed")
+        faults.add(
+            where,
+            said("queue %(name)r is %(state)s and takes no new work: open it or name another", name=name, state=state),
+            "closed",
+        )
 
 
 @dataclass(frozen=True)
@@ -222,11 +227,19 @@ def _is_known_sound(text: bytes) -> bool:
 def _check_budget(annotations: dict[str, str], faults: Faults) -> None:
     given = [key for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE) if key in annotations]
     if len(given) == 2:
-        faults.add(pointer("metadata", "annotations", given[1]), f"stands beside {given[0]}: give one of the two", "conflict")
+        faults.add(
+            pointer("metadata", "annotations", given[1]),
+            said("stands beside %(given)s: give one of the two", given=given[0]),
+            "conflict",
+        )
     for key in given:
         if not _BUDGET.fullmatch(annotations[key]):
             where = pointer("metadata", "annotations", key)
-            faults.add(where, f"{annotations[key]!r} is no budget: write a whole number above 0, or 1% to 99%", "format")
+            faults.add(
+                where,
+                said("%(annotations)r is no budget: write a whole number above 0, or 1%% to 99%%", annotations=annotations[key]),
+                "format",
+            )
 
 
 @dataclass(frozen=True)
@@ -245,7 +258,16 @@ class CommandRules:
             kind, action = request.obj["target"]["kind"], request.obj["action"]
             known = [*Action] if kind == "Job" else [*QUEUE_ACTIONS.values()]
             if action not in known:
-                faults.add("/action", f"{action!r} is no action of a {kind}: write one of {', '.join(known)}", "choice")
+                faults.add(
+                    "/action",
+                    said(
+                        "%(action)r is no action of a %(kind)s: write one of %(known)s",
+                        action=action,
+                        kind=kind,
+                        known=", ".join(known),
+                    ),
+                    "choice",
+                )
         return faults
 
 
@@ -266,16 +288,27 @@ class PriorityClassRules:
         faults = Faults(check_shape(PriorityClassShape, obj))
         name = (obj.get("metadata") or {}).get("name") or ""
         if not is_dns_subdomain(name):
-            faults.add("/metadata/name", f"{name!r} is no name: {SUBDOMAIN_ADVICE}", "format")
+            faults.add(
+                "/metadata/name",
+                said("%(name)r is no name: %(advice)s", name=name, advice=SUBDOMAIN_ADVICE),
+                "format",
+            )
         if faults:
             return faults
         if name.startswith("system-") and obj["value"] != SYSTEM_CLASSES.get(name):
-            faults.add("/metadata/name", "names that begin with 'system-' are Kubernetes's own", "forbidden")
+            faults.add("/metadata/name", said("names that begin with 'system-' are Kubernetes's own"), "forbidden")
         elif obj["value"] > HIGHEST_USER_PRIORITY and name not in SYSTEM_CLASSES:
-            faults.add("/value", f"must be {HIGHEST_USER_PRIORITY} or less: what is above is the system's", "range")
+            faults.add(
+                "/value",
+                said(
+                    "must be %(highest_user_priority)s or less: what is above is the system's",
+                    highest_user_priority=HIGHEST_USER_PRIORITY,
+                ),
+                "range",
+            )
         if old is not None and (old["value"], old.get("preemptionPolicy")) != (obj["value"], obj.get("preemptionPolicy")):
-            faults.add("/value", "value and preemptionPolicy cannot change: make a new class", "immutable")
+            faults.add("/value", said("value and preemptionPolicy cannot change: make a new class"), "immutable")
         others = [c["metadata"]["name"] for c in request.reader.list(PRIORITY_CLASS).items if c.get("globalDefault")]
         if obj.get("globalDefault") and (taken := [other for other in others if other != name]):
-            faults.add("/globalDefault", f"{taken[0]} is the default already: only one can be", "conflict")
+            faults.add("/globalDefault", said("%(taken)s is the default already: only one can be", taken=taken[0]), "conflict")
         return faults

@@ -102,19 +102,34 @@ def act(cluster: Cluster, namespace: str, name: str, action: str, *, uid: str = 
     click does nothing twice. Raises BadRequest (unknown action), NotFound, Conflict (other uid, or the phase forbids it).
     """
     if action not in ACTIONS:
-        raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
+        raise BadRequest(said("unknown action %(action)r; known are %(actions)s", action=action, actions=", ".join(ACTIONS)))
     job = cluster.get(JOB, name, namespace)
     meta = job["metadata"]
     if uid and meta["uid"] != uid:
-        raise Conflict(f"job {namespace}/{name} is not the one that was meant: it was deleted and made anew")
+        raise Conflict(
+            said(
+                "job %(namespace)s/%(name)s is not the one that was meant: it was deleted and made anew",
+                namespace=namespace,
+                name=name,
+            )
+        )
     if meta.get("deletionTimestamp"):
-        raise Conflict(f"job {namespace}/{name} is being deleted")
+        raise Conflict(said("job %(namespace)s/%(name)s is being deleted", namespace=namespace, name=name))
     phase = job.get("status", {}).get("state", {}).get("phase", "") or JobPhase.PENDING
     if phase not in _ALLOWED[action]:
         if is_done(action, phase) and not commands.waiting(cluster, job, namespace):
             return None
         possible = ", ".join(allowed_actions(phase)) or "none"
-        raise Conflict(f"cannot {action} job {namespace}/{name}: it is {phase} (possible now: {possible})")
+        raise Conflict(
+            said(
+                "cannot %(action)s job %(namespace)s/%(name)s: it is %(phase)s (possible now: %(possible)s)",
+                action=action,
+                namespace=namespace,
+                name=name,
+                phase=phase,
+                possible=possible,
+            )
+        )
     return commands.ask(cluster, job, ACTIONS[action], namespace=namespace, user=user, field_manager=MANAGER)
 
 
@@ -126,9 +141,9 @@ def delete(cluster: Cluster, namespace: str, name: str, *, uid: str = "", versio
 def prepared(manifest: Any, owner: str, kind: Kind = JOB) -> Obj:
     """A private copy, in a namespace, with the owner that we say and no status. Raises BadRequest."""
     if not isinstance(manifest, dict):
-        raise BadRequest(f"a {kind.kind} manifest is a mapping with apiVersion, kind, metadata and spec")
+        raise BadRequest(said("a %(kind)s manifest is a mapping with apiVersion, kind, metadata and spec", kind=kind.kind))
     wrong = [
-        FieldError(f"/{field}", f"must be {right}, not {manifest.get(field)!r}")
+        FieldError(f"/{field}", said("must be %(right)s, not %(get)r", right=right, get=manifest.get(field)))
         for field, right in (("apiVersion", kind.api_version), ("kind", kind.kind))
         if manifest.get(field) != right
     ]
@@ -138,7 +153,7 @@ def prepared(manifest: Any, owner: str, kind: Kind = JOB) -> Obj:
     obj.pop("status", None)
     meta = obj.setdefault("metadata", {})
     if not isinstance(meta, dict):
-        raise BadRequest("metadata must be a mapping", [FieldError("/metadata", "must be a mapping with a name")])
+        raise BadRequest(said("metadata must be a mapping"), [FieldError("/metadata", said("must be a mapping with a name"))])
     meta["namespace"] = meta.get("namespace") or "default"
     annotations = meta.get("annotations")
     if annotations is None:

@@ -11,6 +11,7 @@ from cluster.kinds import Kind
 from cluster.pointers import pointer
 from cluster.port import Cluster, Obj
 from cluster.projection import Batch
+from cluster.said import said
 from jobs import keys
 from jobs.operations import MANAGER, submit_kind
 
@@ -45,9 +46,11 @@ def _patch(body: Obj) -> Obj:
     for field in ("name", "namespace", "uid"):
         meta.pop(field, None)
     others = sorted(meta.keys() - _CHANGEABLE)
-    faults = [FieldError(pointer("metadata", field), "cannot be changed here", "forbidden") for field in others]
+    faults = [FieldError(pointer("metadata", field), said("cannot be changed here"), "forbidden") for field in others]
     if isinstance(meta.get("annotations"), dict) and keys.OWNER in meta["annotations"]:
-        faults.append(FieldError(pointer("metadata", "annotations", keys.OWNER), "is ours to say: leave it out", "forbidden"))
+        faults.append(
+            FieldError(pointer("metadata", "annotations", keys.OWNER), said("is ours to say: leave it out"), "forbidden")
+        )
     if faults:
         raise Forbidden("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
     return {**({"metadata": meta} if meta else {}), **({"spec": body["spec"]} if "spec" in body else {})}

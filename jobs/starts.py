@@ -13,15 +13,29 @@ from jobs.reasons import is_impossible
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A likely start: in half of the futures by `p50`, in nine of ten by `p90`; None where that is not in sight."""
+    """A likely start: in half of the futures by `p50`, in nine of ten by `p90`; None where that is not in sight.
+
+    Never before the instant at which it is asked for: `is_due` says that P50 has passed, so that it may start at any moment.
+    `is_old`: it was foretold long ago, or of a cluster that has changed much since.
+    """
 
     p50: datetime | None
     p90: datetime | None
+    is_due: bool = False
+    is_old: bool = False
 
 
 def waits(job: Job) -> bool:
     """Whether a start is to be foretold: not of a job that can never start as things stand."""
     return job.deleted_at is None and job.started_at is None and job.phase == JobPhase.PENDING and not is_impossible(job.verdict)
+
+
+def ahead(p50: datetime | None, p90: datetime | None, now: datetime, *, is_old: bool = False) -> Start | None:
+    """What a foretold start says now: what has passed is never ahead, and one whose time is up says nothing any more."""
+    if p90 is not None and p90 < now or p50 is not None and p90 is None and p50 < now:
+        return None
+    is_due = p50 is not None and p50 < now
+    return Start(now if is_due else p50, p90, is_due, is_old)
 
 
 Ask = Callable[[Collection[str]], Mapping[str, Start]]

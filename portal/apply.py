@@ -13,7 +13,7 @@ from typing import Any
 from cluster.access import Owned, policy
 from cluster.documents import Document
 from cluster.embedded.store import EmbeddedCluster
-from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid, NotFound
+from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid, NotFound, sentences
 from cluster.kinds import (
     CLAIM,
     CONFIG_MAP,
@@ -50,6 +50,7 @@ from cluster.kinds import (
 from cluster.port import Cluster, Obj
 from cluster.projection import Batch
 from cluster.rest.problems import AboutDocument, Refused
+from cluster.said import said
 from jobs.blueprints import operations as blueprints
 from jobs.keys import OWNER
 from jobs.manifest import default
@@ -143,8 +144,8 @@ class Broken(ApiError):
     """A write failed although its trial had passed; what was written before it stays and is named."""
 
     def __init__(self, error: ApiError, results: Sequence[Result]) -> None:
-        done = ", ".join(f"{r.item.kind.kind} {r.item.name} {r.status}" for r in results) or "nothing"
-        super().__init__(f"{error.message} (done before that: {done})", error.fields)
+        done = ", ".join(f"{r.item.kind.kind} {r.item.name} {r.status}" for r in results) or said("nothing")
+        super().__init__(said("%(message)s (done before that: %(done)s)", message=error.message, done=done), error.fields)
         self.status, self.reason = error.status, error.reason
 
 
@@ -158,7 +159,9 @@ def apply(
     Raises Refused with every fault of every document, and then nothing was written.
     """
     if not documents:
-        raise BadRequest("there is nothing to apply: send manifests, as JSON or YAML", [FieldError("", "is empty", "empty")])
+        raise BadRequest(
+            said("there is nothing to apply: send manifests, as JSON or YAML"), [FieldError("", said("is empty"), "empty")]
+        )
     items = in_order(_recognise(documents, namespace))
     trial = _try(cluster, items, user)
     if dry_run:
@@ -204,7 +207,17 @@ def _recognise(documents: Sequence[Document], namespace: str) -> list[Item]:
             key = (item.kind, item.namespace, item.name)
             if item.name and key in seen:
                 other = seen[key].line_of("/metadata/name")
-                raise Invalid("", [FieldError("/metadata/name", f"{item.kind.kind} {item.name} is in line {other} already")])
+                raise Invalid(
+                    "",
+                    [
+                        FieldError(
+                            "/metadata/name",
+                            said(
+                                "%(kind)s %(name)s is in line %(other)s already", kind=item.kind.kind, name=item.name, other=other
+                            ),
+                        )
+                    ],
+                )
             seen[key] = document
             items.append(item)
         except ApiError as error:
@@ -221,7 +234,7 @@ def _item(document: Document, namespace: str) -> Item:
     if kind is None or kind not in ORDER:
         raise BadRequest("", [_unknown(api_version, kind_name)])
     if not isinstance(obj.get("metadata"), dict):
-        raise Invalid("", [FieldError("/metadata", "must be a mapping with the object's name", "required")])
+        raise Invalid("", [FieldError("/metadata", said("must be a mapping with the object's name"), "required")])
     obj = copy.deepcopy(obj)
     obj.pop("status", None)
     if kind.namespaced and not obj["metadata"].get("namespace"):
@@ -234,17 +247,41 @@ def _item(document: Document, namespace: str) -> Item:
 
 def _unknown(api_version: Any, kind: Any) -> FieldError:
     if not isinstance(kind, str) or not kind:
-        return FieldError("/kind", "must name the kind of object", "required")
+        return FieldError("/kind", said("must name the kind of object"), "required")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     if kind in LATER and group.endswith("volcano.sh"):
-        return FieldError("/kind", f"{kind}: {LATER[kind]} are not served yet by this version of Basalt", "not_served")
+        return FieldError(
+            "/kind",
+            said("%(kind)s: %(later)s are not served yet by this version of Basalt", kind=kind, later=LATER[kind]),
+            "not_served",
+        )
     of_kind = [k.api_version for k in ORDER if k.kind == kind]
     if of_kind:
-        return FieldError("/apiVersion", f"{kind} is known as {' and '.join(of_kind)}, not {api_version!r}", "unknown")
+        return FieldError(
+            "/apiVersion",
+            said(
+                "%(kind)s is known as %(of_kind)s, not %(api_version)r",
+                kind=kind,
+                of_kind=" and ".join(of_kind),
+                api_version=api_version,
+            ),
+            "unknown",
+        )
     if any(k.kind == kind and k.api_version == api_version for k in KINDS):
-        return FieldError("/kind", f"a {kind} is made by the cluster or by an action, not applied", "not_applied")
+        return FieldError(
+            "/kind", said("a %(kind)s is made by the cluster or by an action, not applied", kind=kind), "not_applied"
+        )
     known = ", ".join(f"{k.kind} ({k.api_version})" for k in ORDER)
-    return FieldError("/kind", f"{kind!r} of {api_version!r} is not a kind that Basalt knows; it knows {known}", "unknown")
+    return FieldError(
+        "/kind",
+        said(
+            "%(kind)r of %(api_version)r is not a kind that Basalt knows; it knows %(known)s",
+            kind=kind,
+            api_version=api_version,
+            known=known,
+        ),
+        "unknown",
+    )
 
 
 def in_order(items: Sequence[Item]) -> list[Item]:
@@ -321,11 +358,13 @@ def _check_right(cluster: Cluster, item: Item, user: Any) -> None:
         allowed = may(RIGHTS.get(item.kind, "objects.apply"))
     if not allowed:
         verb = "create" if existing is None else "change"
-        raise Forbidden(f"you may not {verb} {item.kind.kind} {item.name or '(generated name)'}")
+        raise Forbidden(
+            said("you may not %(verb)s %(kind)s %(name)s", verb=verb, kind=item.kind.kind, name=item.name or "(generated name)")
+        )
     if not may("objects.apply") and (
         faults := reserved(item.kind, item.obj, cluster, lambda owner: may("jobs.act", Owned(owner)))
     ):
-        raise Forbidden("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
+        raise Forbidden(said("%(faults)s", faults=sentences(faults)), faults)
 
 
 def _write(cluster: Cluster, item: Item, user: str) -> Result:
@@ -360,4 +399,4 @@ def _said(obj: Obj) -> Obj:
 
 def _refused(refusals: list[AboutDocument], total: int) -> Refused:
     count = len({refusal.document.index for refusal in refusals})
-    return Refused(f"{count} of {total} documents refused; nothing was written.", refusals)
+    return Refused(said("%(count)s of %(total)s documents refused; nothing was written.", count=count, total=total), refusals)

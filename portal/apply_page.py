@@ -13,6 +13,7 @@ from cluster import documents, runtime
 from cluster.errors import ApiError
 from cluster.port import Cluster
 from cluster.rest.problems import AboutDocument, Refused, faults_of
+from cluster.said import words
 from jobs.submit.checks import Fault
 from portal.apply import Result, apply
 
@@ -53,5 +54,7 @@ def _faults(refusal: Exception) -> tuple[list[dict[str, Any]], int]:
         case AboutDocument(error=error):
             return faults_of(refusal), error.status
         case ApiError(fields=fields, message=message, status=status):
-            return [{"pointer": fault.pointer, "detail": fault.message} for fault in fields] or [{"detail": message}], status
+            return [{"pointer": fault.pointer, "detail": words(fault.message)} for fault in fields] or [
+                {"detail": words(message)}
+            ], status
     raise refusal

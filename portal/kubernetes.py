@@ -36,6 +36,7 @@ from cluster.kinds import (
     Kind,
 )
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from jobs.keys import OWNER
 from portal.reserved import reserved
 
@@ -95,7 +96,7 @@ class PortalGate:
             return
         if kind == COMMAND and verb == "create" and obj is not None and self._may_command(user, cluster, namespace, obj):
             return
-        raise Forbidden(f"you may not {verb} {kind}")
+        raise Forbidden(said("you may not %(verb)s %(kind)s", verb=verb, kind=kind))
 
     def _may_command(self, user: Any, cluster: Cluster, namespace: str, obj: Obj) -> bool:
         target = obj.get("target")
@@ -125,7 +126,9 @@ def _sign(obj: Obj, user: str) -> None:
     if notes is None or isinstance(notes, dict):
         meta["annotations"] = {**(notes or {}), OWNER: user}
     else:
-        raise Forbidden("annotations are a mapping", [FieldError("/metadata/annotations", "must be a mapping", "type")])
+        raise Forbidden(
+            said("annotations are a mapping"), [FieldError("/metadata/annotations", said("must be a mapping"), "type")]
+        )
 
 
 def _embedded() -> EmbeddedCluster | None:

@@ -19,6 +19,7 @@ from cluster.kinds import Kind
 from cluster.port import Cluster, Obj, Watch, WatchEvent
 from cluster.projection import PROJECTIONS as CLUSTER
 from cluster.projection import Batch, unreadable
+from cluster.said import said
 from jobs.cron.projection import PROJECTIONS as CRONS
 from jobs.flows.projection import PROJECTIONS as FLOWS
 from jobs.projection import PROJECTIONS as JOBS
@@ -97,7 +98,7 @@ class Mirror:
             if event.kind is None:
                 synced = True
             elif not event.object.get("metadata", {}).get("uid"):
-                unreadable(event.object, ValueError("an object without a uid"))
+                unreadable(event.object, ValueError(said("an object without a uid")))
             else:
                 pending[event.kind].add(event)
                 if self._seen is not None and event.type != "DELETED":

@@ -13,6 +13,7 @@ from cluster import runtime
 from cluster.errors import BadRequest, FieldError
 from cluster.kinds import QUEUE
 from cluster.rest.views import QuestionViewSet, route
+from cluster.said import said
 from portal.evictions import Party
 from portal.minutes import Decisions, decisions
 from queues import asked, history, queries
@@ -41,8 +42,8 @@ class SharesViewSet(QuestionViewSet):
         text = request.query_params.get("at", "")
         instant = asked.instant(text) if text else _newest()
         if instant is None:
-            right = FieldError("?at", "is ISO 8601, such as 2026-03-01T12:00:00Z", "format")
-            raise BadRequest(f"{text!r} is no instant", [right])
+            right = FieldError("?at", said("is ISO 8601, such as 2026-03-01T12:00:00Z"), "format")
+            raise BadRequest(said("%(text)r is no instant", text=text), [right])
         found = moment(request.user, instant)
         return Response(moment_json(found, decisions(request.user, found.since, found.until)))
 

@@ -21,6 +21,7 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict, FieldError
 from cluster.kinds import QUEUE
+from cluster.said import words
 from cluster.validation import without_nulls
 from queues import operations, writes
 from queues.forms import AMOUNTS, flatten
@@ -75,7 +76,7 @@ class QueueAdminForm(forms.ModelForm):  # type: ignore[type-arg]
                 ) from error
             except ApiError as error:
                 for fault in error.fields or (FieldError("", error.message),):
-                    self.add_error(_field(fault.pointer, self.fields), fault.message)
+                    self.add_error(_field(fault.pointer, self.fields), words(fault.message))
         return cleaned
 
     def _write(self, *, dry_run: bool) -> Any:
@@ -183,7 +184,7 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
         try:
             return view()
         except ApiError as error:
-            messages.error(request, error.message)
+            messages.error(request, words(error.message))
             return HttpResponseRedirect(reverse("admin:queues_queue_changelist"))
 
     @action(description=gettext_lazy("Open the selected queues"))
@@ -202,4 +203,4 @@ class QueueAdmin(ModelAdmin):  # type: ignore[misc]
             try:
                 writes.act(queue.name, verb, request.user.get_username())
             except ApiError as error:
-                messages.error(request, error.message)
+                messages.error(request, words(error.message))

@@ -14,6 +14,7 @@ from cluster.objects import key, owner
 from cluster.pointers import pointer
 from cluster.port import Obj, Reader
 from cluster.quantities import format_units, is_counted, parse_quantity, to_units
+from cluster.said import said
 from cluster.validation import Faults, check_shape, prune
 from queues.hierarchy import check_hierarchy, default_hierarchy
 from queues.shapes import QueueShape
@@ -89,22 +90,36 @@ def _check_amounts(spec: dict[str, Any], faults: Faults) -> None:
     for field, resources in lists.items():
         for name, quantity in resources.items():
             if name not in _NATIVE and not name.startswith("hugepages-") and parse_quantity(quantity) % 1:
-                faults.add(_place(field, name), f"{quantity} is not whole: {name} is handed out in whole numbers", "format")
+                faults.add(
+                    _place(field, name),
+                    said("%(quantity)s is not whole: %(name)s is handed out in whole numbers", quantity=quantity, name=name),
+                    "format",
+                )
     for name, quantity in lists["guarantee"].items():
         deserved = lists["deserved"].get(name)
         if deserved is None or parse_quantity(deserved) < parse_quantity(quantity):
-            said = "missing" if deserved is None else str(deserved)
-            faults.add(_place("deserved", name), f"is {said} and must be at least the guarantee of {quantity}", "range")
+            told = "missing" if deserved is None else str(deserved)
+            faults.add(
+                _place("deserved", name),
+                said("is %(told)s and must be at least the guarantee of %(quantity)s", told=told, quantity=quantity),
+                "range",
+            )
     for name, quantity in lists["deserved"].items():
         cap = lists["capability"].get(name)
         if cap is not None and parse_quantity(quantity) > parse_quantity(cap):
-            faults.add(_place("deserved", name), f"{quantity} is above the capability of {cap}: at most that much", "range")
+            faults.add(
+                _place("deserved", name),
+                said("%(quantity)s is above the capability of %(cap)s: at most that much", quantity=quantity, cap=cap),
+                "range",
+            )
 
 
 def _check_state(queue: Obj, faults: Faults) -> None:
     state = (queue.get("status") or {}).get("state") or "Open"
     if state not in ("Open", "Closed"):
-        faults.add("/status/state", f"the queue is {state}: it can be changed when it is Open or Closed", "closed")
+        faults.add(
+            "/status/state", said("the queue is %(state)s: it can be changed when it is Open or Closed", state=state), "closed"
+        )
 
 
 def _check_parent(queue: Obj, tree: Tree, faults: Faults) -> None:
@@ -113,15 +128,23 @@ def _check_parent(queue: Obj, tree: Tree, faults: Faults) -> None:
     if above in ("", ROOT):
         return
     if above == name:
-        faults.add(where, "a queue cannot be its own parent", "cycle")
+        faults.add(where, said("a queue cannot be its own parent"), "cycle")
     elif above not in tree.queues:
-        faults.add(where, f"there is no queue {above!r}: create it first or name another", "not_found")
+        faults.add(where, said("there is no queue %(above)r: create it first or name another", above=above), "not_found")
     elif any(below["metadata"]["name"] == above for below in tree.descendants(name)):
-        faults.add(where, f"{above!r} lies below this queue: a parent cannot", "cycle")
+        faults.add(where, said("%(above)r lies below this queue: a parent cannot", above=above), "cycle")
     elif (depth := 1 + sum(1 for _ in tree.ancestors(name))) > MAX_DEPTH:
-        faults.add(where, f"puts the queue {depth} levels below root: at most {MAX_DEPTH}", "range")
+        faults.add(
+            where,
+            said("puts the queue %(depth)s levels below root: at most %(max_depth)s", depth=depth, max_depth=MAX_DEPTH),
+            "range",
+        )
     elif len(tree.children(above)) == 1 and (pods := _allocated_pods(tree.queues[above])):  # its one child is this queue
-        faults.add(where, f"{above!r} runs {pods} pods of its own: a queue that holds queues cannot run pods", "conflict")
+        faults.add(
+            where,
+            said("%(above)r runs %(pods)s pods of its own: a queue that holds queues cannot run pods", above=above, pods=pods),
+            "conflict",
+        )
 
 
 def _allocated_pods(queue: Obj) -> int:
@@ -136,7 +159,7 @@ def _place_or_amounts_changed(queue: Obj, old: Obj) -> bool:
 def _check_root(queue: Obj, old: Obj, faults: Faults) -> None:
     for field in _AMOUNTS:
         if amounts(queue, field) != amounts(old, field):
-            faults.add(pointer("spec", field), "of root cannot be changed: set it on the queues below", "immutable")
+            faults.add(pointer("spec", field), said("of root cannot be changed: set it on the queues below"), "immutable")
 
 
 def _check_tree(queue: Obj, tree: Tree, faults: Faults) -> None:
@@ -147,13 +170,17 @@ def _check_tree(queue: Obj, tree: Tree, faults: Faults) -> None:
             limit = _units(ancestor, "capability").get(resource, 0)
             if limit:
                 if amount > limit:
-                    said, by = format_units(resource, limit), ancestor["metadata"]["name"]
-                    faults.add(_place("capability", resource), f"is above the {said} of {by}, which holds this queue", "range")
+                    told, by = format_units(resource, limit), ancestor["metadata"]["name"]
+                    faults.add(
+                        _place("capability", resource),
+                        said("is above the %(told)s of %(by)s, which holds this queue", told=told, by=by),
+                        "range",
+                    )
                 break
         most = max((_units(below, "capability").get(resource, 0) for below in tree.descendants(name)), default=0)
         if amount < most:
-            said = format_units(resource, most)
-            faults.add(_place("capability", resource), f"is below the {said} of a queue that it holds", "range")
+            told = format_units(resource, most)
+            faults.add(_place("capability", resource), said("is below the %(told)s of a queue that it holds", told=told), "range")
     for field in ("deserved", "guarantee"):
         if above != ROOT and above in tree.queues:
             _check_siblings(queue, tree.queues[above], field, tree, faults)
@@ -170,7 +197,17 @@ def _check_siblings(queue: Obj, parent: Obj, field: str, tree: Tree, faults: Fau
             asked, there = format_units(resource, amount), format_units(resource, limit)
             fits = format_units(resource, max(0, limit - amount + own.get(resource, 0)))
             told = f"with its siblings this queue asks {asked} {resource} ({field}), and {above} has {there}"
-            faults.add(_place(field, resource), f"{told}: at most {fits} fits here, unless {above} gets {asked}", "range")
+            faults.add(
+                _place(field, resource),
+                said(
+                    "%(told)s: at most %(fits)s fits here, unless %(above)s gets %(asked)s",
+                    told=told,
+                    fits=fits,
+                    above=above,
+                    asked=asked,
+                ),
+                "range",
+            )
 
 
 def _check_below(queue: Obj, field: str, tree: Tree, faults: Faults) -> None:
@@ -181,7 +218,9 @@ def _check_below(queue: Obj, field: str, tree: Tree, faults: Faults) -> None:
         if amount > limit:
             asked, there = format_units(resource, amount), format_units(resource, limit)
             told = f"the queues below ask {asked} {resource} ({field}), and {name} would have {there}"
-            faults.add(_place(field, resource), f"{told}: at least {asked}, or less for those", "range")
+            faults.add(
+                _place(field, resource), said("%(told)s: at least %(asked)s, or less for those", told=told, asked=asked), "range"
+            )
 
 
 def _below(name: str, field: str, tree: Tree) -> dict[str, int]:
@@ -199,13 +238,27 @@ _ENDED = ("Completed", "Failed", "Terminated")
 
 def _check_delete(name: str, tree: Tree, reader: Reader) -> None:
     if name in BUILT_IN:
-        raise Forbidden(f"queue {name} is built in and cannot be deleted")
+        raise Forbidden(said("queue %(name)s is built in and cannot be deleted", name=name))
     if children := [child["metadata"]["name"] for child in tree.children(name)]:
-        raise Forbidden(f"queue {name} holds {len(children)} queues ({', '.join(children)}): delete or move them first")
+        raise Forbidden(
+            said(
+                "queue %(name)s holds %(count)s queues (%(children)s): delete or move them first",
+                name=name,
+                count=len(children),
+                children=", ".join(children),
+            )
+        )
     if left := sorted(_unfinished(name, reader)):
         some = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
         what = "a job that has" if len(left) == 1 else f"{len(left)} jobs that have"
-        raise Forbidden(f"queue {name} holds {what} not ended ({some}): close it and let them end, or move them first")
+        raise Forbidden(
+            said(
+                "queue %(name)s holds %(what)s not ended (%(some)s): close it and let them end, or move them first",
+                name=name,
+                what=what,
+                some=some,
+            )
+        )
 
 
 def _unfinished(name: str, reader: Reader) -> Iterator[str]:

@@ -20,6 +20,7 @@ from cluster.rest.labels import LabelSelectorFilter
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import Manifest, ObjectViewSet, QuestionViewSet, is_dry_run, route
+from cluster.said import said
 from queues import asked, operations, queries, writes
 from queues.choices import QueueState
 from queues.fairness import as_json, report
@@ -100,7 +101,7 @@ class QueueViewSet(ObjectViewSet):
         with about(document):
             meta = document.obj.get("metadata") or {}
             if not isinstance(meta, dict):
-                raise Invalid("", [FieldError("/metadata", "must be a mapping", "type")])
+                raise Invalid("", [FieldError("/metadata", said("must be a mapping"), "type")])
             user = request.user.get_username()
             writes.update(name, document.obj.get("spec") or {}, str(meta.get("resourceVersion") or ""), user)
         return Response(self.full(self.find(name=name)))

@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from cluster.errors import BadRequest, FieldError
+from cluster.errors import BadRequest, FieldError, sentences
+from cluster.said import said, words
 from queues import history
 from queues.sampling import KEEP
 
@@ -33,12 +34,20 @@ def window(query: Mapping[str, str], now: datetime) -> Window:
         name = query.get("window") or NORMAL
         if name not in history.WINDOWS:
             known = ", ".join(history.WINDOWS)
-            raise BadRequest(f"there is no window {name!r}", [FieldError("?window", f"is one of {known}", "choice")])
+            raise BadRequest(
+                said("there is no window %(name)r", name=name),
+                [FieldError("?window", said("is one of %(known)s", known=known), "choice")],
+            )
         return Window(now - history.WINDOWS[name], now, name)
     if begin >= end:
-        raise BadRequest("the window has no length", [FieldError("?from", "must be before the end of the window", "range")])
+        raise BadRequest(
+            said("the window has no length"), [FieldError("?from", said("must be before the end of the window"), "range")]
+        )
     if end - begin > KEEP + timedelta(days=1):
-        raise BadRequest("the window is too long", [FieldError("?from", f"samples are kept for {KEEP.days} days", "range")])
+        raise BadRequest(
+            said("the window is too long"),
+            [FieldError("?from", said("samples are kept for %(days)s days", days=KEEP.days), "range")],
+        )
     return Window(begin, end)
 
 
@@ -60,7 +69,8 @@ def _instant(query: Mapping[str, str], name: str) -> datetime | None:
     found = instant(text)
     if found is None:
         raise BadRequest(
-            f"{text!r} is no instant", [FieldError(f"?{name}", "is ISO 8601, such as 2026-03-01T12:00:00Z", "format")]
+            said("%(text)r is no instant", text=text),
+            [FieldError(f"?{name}", said("is ISO 8601, such as 2026-03-01T12:00:00Z"), "format")],
         )
     return found
 
@@ -69,12 +79,15 @@ def resource(query: Mapping[str, str], names: Sequence[str]) -> str:
     """`?resource=`, else the first. Raises BadRequest for one that no queue speaks of."""
     asked = query.get("resource") or names[0]
     if asked not in names:
-        raise BadRequest(f"no queue speaks of {asked!r}", [FieldError("?resource", f"is one of {', '.join(names)}", "choice")])
+        raise BadRequest(
+            said("no queue speaks of %(asked)r", asked=asked),
+            [FieldError("?resource", said("is one of %(names)s", names=", ".join(names)), "choice")],
+        )
     return asked
 
 
 def window_problem(error: BadRequest) -> str:
     """The same for a page."""
     return _("The address was not understood: %(problem)s. Shown is the last hour.") % {
-        "problem": "; ".join(f"{fault.pointer} {fault.message}" for fault in error.fields)
+        "problem": words(said("%(faults)s", faults=sentences(error.fields)))
     }

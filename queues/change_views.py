@@ -14,6 +14,7 @@ from cluster import runtime
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import QUEUE
 from cluster.port import Obj
+from cluster.said import words
 from queues import changes, operations, queries, writes
 from queues.forms import NEW, QueueForm, flatten
 from queues.operations import ACTIONS
@@ -109,7 +110,7 @@ def action(request: HttpRequest, name: str, action: str) -> HttpResponse:
     try:
         writes.act(name, action, request.user.get_username())
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
     else:
         done = {"open": _("Queue %(name)s is being opened."), "close": _("Queue %(name)s is being closed.")}
         messages.success(request, done[action] % {"name": name})
@@ -149,7 +150,7 @@ def _pass_over_status(form: QueueForm, current: Obj) -> None:
 def _refused(request: HttpRequest, form: QueueForm, error: ApiError) -> HttpResponse:
     form.blame(error.fields)
     if not error.fields:
-        form.errors.append(error.message)
+        form.errors.append(words(error.message))
     return _form_page(request, form, status=error.status)
 
 

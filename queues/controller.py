@@ -18,6 +18,7 @@ from cluster.informer import IndexFunction as Index
 from cluster.kinds import COMMAND, POD_GROUP, QUEUE, Kind
 from cluster.port import Cluster, Obj
 from cluster.rests import Rests
+from cluster.said import said
 from queues.choices import QueueState
 from queues.operations import state_of
 from queues.tree import BUILT_IN, DEFAULT, ROOT, parent_of
@@ -137,7 +138,14 @@ class QueueController:
         """Raises Conflict while the parent is closed."""
         above = self._informer.get(QUEUE, f"/{parent_of(queue)}")
         if by_hand and above is not None and state_of(above) in _SHUT:
-            raise Conflict(f"queue {objects.name(queue)} cannot open: its parent {objects.name(above)} is {state_of(above)}")
+            raise Conflict(
+                said(
+                    "queue %(queue)s cannot open: its parent %(above)s is %(state_of)s",
+                    queue=objects.name(queue),
+                    above=objects.name(above),
+                    state_of=state_of(above),
+                )
+            )
         queue = self._write(queue, {"state": str(QueueState.OPEN)})  # first: a queue that is closing cannot be edited
         return self._mark(queue, by_parent=False)
 

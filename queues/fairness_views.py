@@ -17,6 +17,7 @@ from cluster.access import policy
 from cluster.display import amount, resource_name
 from cluster.errors import BadRequest
 from cluster.quantities import BYTES
+from cluster.said import words
 from queues import asked, history, queries
 from queues.fairness import HOUR, Account, Report, as_json, hours_of, report
 from queues.integrals import PARTS
@@ -45,7 +46,7 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
         window, resource = asked.window(request.GET, runtime.now()), asked.resource(request.GET, names)
     except BadRequest as error:
         if request.GET.get("format"):
-            return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+            return HttpResponse(words(error.message), status=400, content_type="text/plain; charset=utf-8")
         problem = asked.window_problem(error)
         window, resource = asked.window({}, runtime.now()), names[0]
     found = report(request.user, resource, window.begin, window.end)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from cluster import pointers
 from cluster.errors import FieldError
 from cluster.port import Obj
+from cluster.said import words
 from cluster.validation import without_nulls
 
 AMOUNTS = ("guarantee", "deserved", "capability")
@@ -146,7 +147,7 @@ class QueueForm:
             if len(steps) > 1 and steps[1] == added:
                 steps[1] = NEW
             found = self.inputs.get(".".join(steps[:2]))
-            (found.errors if found else self.errors).append(fault.message)
+            (found.errors if found else self.errors).append(words(fault.message))
 
 
 def flatten(spec: Obj) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said
 from cluster.validation import Faults
 from queues.tree import ROOT
 
@@ -32,16 +33,38 @@ def check_hierarchy(queue: Obj, queues: Iterable[Obj], faults: Faults) -> None:
     steps, numbers = path.split("/"), weights.split("/")
     if len(steps) != len(numbers):
         where = pointer("metadata", "annotations", WEIGHTS)
-        faults.add(where, f"has {len(numbers)} weights for the {len(steps)} steps of {path!r}: give one a step", "range")
+        faults.add(
+            where,
+            said(
+                "has %(weights)s weights for the %(steps)s steps of %(path)r: give one a step",
+                weights=len(numbers),
+                steps=len(steps),
+                path=path,
+            ),
+            "range",
+        )
         return
     for number in numbers:
         if not _is_positive(number):
-            faults.add(pointer("metadata", "annotations", WEIGHTS), f"{number!r} is no weight: write a number above 0", "range")
+            faults.add(
+                pointer("metadata", "annotations", WEIGHTS),
+                said("%(number)r is no weight: write a number above 0", number=number),
+                "range",
+            )
     for other in queues:
         theirs = (other["metadata"].get("annotations") or {}).get(PATH) or ""
         if other["metadata"]["name"] != queue["metadata"].get("name") and theirs.startswith(path + "/"):
             where, name = pointer("metadata", "annotations", PATH), other["metadata"]["name"]
-            faults.add(where, f"{path!r} holds queue {name} ({theirs!r}): only the end of a path is a queue", "conflict")
+            faults.add(
+                where,
+                said(
+                    "%(path)r holds queue %(name)s (%(theirs)r): only the end of a path is a queue",
+                    path=path,
+                    name=name,
+                    theirs=theirs,
+                ),
+                "conflict",
+            )
 
 
 def _is_positive(text: str) -> bool:

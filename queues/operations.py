@@ -6,9 +6,10 @@ import copy
 from typing import Any
 
 from cluster import commands
-from cluster.errors import BadRequest, Conflict, FieldError
+from cluster.errors import BadRequest, Conflict, FieldError, sentences
 from cluster.kinds import QUEUE
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from queues.choices import QueueState
 from queues.tree import ROOT, parent_of
 
@@ -28,14 +29,16 @@ def state_of(queue: Obj) -> QueueState:
 def create(cluster: Cluster, obj: Any, *, dry_run: bool = False) -> Obj:
     """Create a queue from its manifest. Raises BadRequest, Invalid with every fault, AlreadyExists."""
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
-        raise BadRequest("a Queue manifest is a mapping with metadata and spec", [FieldError("/metadata", "must name the queue")])
+        raise BadRequest(
+            said("a Queue manifest is a mapping with metadata and spec"), [FieldError("/metadata", said("must name the queue"))]
+        )
     wrong = [
-        FieldError(f"/{field}", f"must be {right}, not {obj[field]!r}")
+        FieldError(f"/{field}", said("must be %(right)s, not %(obj)r", right=right, obj=obj[field]))
         for field, right in (("apiVersion", QUEUE.api_version), ("kind", QUEUE.kind))
         if obj.get(field, right) != right
     ]
     if wrong:
-        raise BadRequest("; ".join(f"{fault.pointer} {fault.message}" for fault in wrong), wrong)
+        raise BadRequest(said("%(faults)s", faults=sentences(wrong)), wrong)
     queue = copy.deepcopy(obj) | {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind}
     queue.pop("status", None)
     return cluster.create(QUEUE, queue, field_manager=MANAGER, dry_run=dry_run)
@@ -64,13 +67,20 @@ def act(cluster: Cluster, name: str, action: str, *, user: str = "") -> Obj:
     (root cannot be closed; a queue below a closed one cannot be opened).
     """
     if action not in ACTIONS:
-        raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
+        raise BadRequest(said("unknown action %(action)r; known are %(actions)s", action=action, actions=", ".join(ACTIONS)))
     queue = cluster.get(QUEUE, name)
     if name == ROOT and action == "close":
-        raise Conflict("root cannot be closed; close the queues below it")
+        raise Conflict(said("root cannot be closed; close the queues below it"))
     parent = parent_of(queue)
     if action == "open" and parent not in ("", ROOT):
         above = state_of(cluster.get(QUEUE, parent))
         if above in (QueueState.CLOSING, QueueState.CLOSED):
-            raise Conflict(f"cannot open queue {name}: its parent {parent} is {above}; open {parent} first")
+            raise Conflict(
+                said(
+                    "cannot open queue %(name)s: its parent %(parent)s is %(above)s; open %(parent)s first",
+                    name=name,
+                    parent=parent,
+                    above=above,
+                )
+            )
     return commands.ask(cluster, queue, ACTIONS[action], namespace=COMMAND_NAMESPACE, user=user, field_manager=MANAGER)

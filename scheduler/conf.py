@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 
 from cluster.durations import parse_duration
+from cluster.said import said
+from scheduler.arguments import Arguments, ConfError, Fault
 from scheduler.framework import registry
 
 __all__ = ["DEFAULT", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "load"]
@@ -49,106 +51,12 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 
 _MOST = 10_000
-_LARGEST = 2**31
-"""Beyond every weight; products of what is smaller can be counted."""
 _METRICS_INTERVAL = "30s"
 _METRICS = {
     "type", "address", "interval", "tls.insecureSkipVerify",
     *(f"elasticsearch.{key}" for key in ("index", "username", "password", "hostnameFieldName")),
 }  # fmt: skip
 _SOURCES = ("prometheus", "elasticsearch")
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong in a configuration; lines count from 1, 0 means the file as a whole."""
-
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.message}" if self.line else self.message
-
-
-class ConfError(ValueError):
-    """A configuration that cannot be used; `faults` has everything that is wrong with it."""
-
-    def __init__(self, *faults: Fault) -> None:
-        super().__init__("; ".join(map(str, faults)))
-        self.faults = faults
-
-
-class Arguments:
-    """Arguments of one plugin or action, read by type. A value of another type raises ConfError with its line.
-
-    `asked` are the names that somebody has asked for: the arguments that there are.
-    """
-
-    def __init__(self, owner: str = "", values: Mapping[str, Any] | None = None, lines: Mapping[str, int] | None = None) -> None:
-        self.owner = owner
-        self._values = dict(values or {})
-        self._lines = dict(lines or {})
-        self.asked: set[str] = set()
-
-    def afresh(self) -> Arguments:
-        """The same arguments, of which nobody has asked for any."""
-        return Arguments(self.owner, self._values, self._lines)
-
-    def line(self, key: str) -> int:
-        """Where an argument stands."""
-        return self._lines.get(key, 0)
-
-    def _get(self, key: str, default: Any) -> Any:
-        self.asked.add(key)
-        return self._values.get(key, default)
-
-    def keys(self) -> list[str]:
-        """Names of the arguments that are given, in their order."""
-        return list(self._values)
-
-    def __contains__(self, key: str) -> bool:
-        self.asked.add(key)
-        return key in self._values
-
-    def error(self, key: str, message: str) -> ConfError:
-        """The error that says what is wrong with an argument, and on which line it stands."""
-        return ConfError(Fault(self._lines.get(key, 0), f"{self.owner}: argument {key}: {message}"))
-
-    def integer(self, key: str, default: int) -> int:
-        """A whole number."""
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(key, f"{value!r} must be a whole number, without quotes")
-        if abs(value) >= _LARGEST:
-            raise self.error(key, f"{value} must be nearer to 0 than {_LARGEST}")
-        return value
-
-    def number(self, key: str, default: float) -> float:
-        """A number, whole or not."""
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
-            raise self.error(key, f"{value!r} must be a number, without quotes")
-        return float(value)
-
-    def boolean(self, key: str, default: bool) -> bool:
-        """true or false, also as a text."""
-        value = self._get(key, default)
-        if isinstance(value, str) and value in ("true", "false"):
-            return value == "true"
-        if not isinstance(value, bool):
-            raise self.error(key, f"{value!r} must be true or false")
-        return value
-
-    def value(self, key: str, default: Any) -> Any:
-        """Whatever is given, of any type."""
-        return self._get(key, default)
-
-    def text(self, key: str, default: str) -> str:
-        """A text."""
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            raise self.error(key, f"{value!r} must be a text; put it in quotes")
-        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +145,10 @@ class _Reader:
         except (yaml.YAMLError, RecursionError) as error:
             mark = getattr(error, "problem_mark", None)
             problem = getattr(error, "problem", None) or str(error)
-            raise ConfError(Fault(mark.line + 1 if mark else 0, f"not YAML: {problem}")) from None
+            raise ConfError(Fault(mark.line + 1 if mark else 0, said("not YAML: %(problem)s", problem=problem))) from None
         if root is None:
-            raise ConfError(Fault(0, "the configuration is empty: it needs actions and tiers"))
-        fields = self._mapping(root, "the configuration", {"actions", "tiers", "configurations", "metrics"})
+            raise ConfError(Fault(0, said("the configuration is empty: it needs actions and tiers")))
+        fields = self._mapping(root, said("the configuration"), {"actions", "tiers", "configurations", "metrics"})
         conf = Configuration(
             self._actions(fields.get("actions"), root),
             self._tiers(fields.get("tiers"), root),
@@ -258,78 +166,95 @@ class _Reader:
 
     def _mapping(self, node: yaml.Node, what: str, known: set[str] | None = None) -> dict[str, yaml.Node]:
         if not isinstance(node, yaml.MappingNode):
-            self._fault(node, f"{what} must be a mapping of names to values")
+            self._fault(node, said("%(what)s must be a mapping of names to values", what=what))
             return {}
         found: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not name or key.tag != "tag:yaml.org,2002:str":
-                self._fault(key, f"{what}: a name must be a text")
+                self._fault(key, said("%(what)s: a name must be a text", what=what))
             elif name in found:
-                self._fault(key, f"{what}: {name!r} is given twice")
+                self._fault(key, said("%(what)s: %(name)r is given twice", what=what, name=name))
             elif known is not None and name not in known:
-                self._fault(key, f"{what}: {name!r} is unknown; known are {', '.join(sorted(known))}")
+                self._fault(
+                    key,
+                    said(
+                        "%(what)s: %(name)r is unknown; known are %(known)s", what=what, name=name, known=", ".join(sorted(known))
+                    ),
+                )
             else:
                 found[name] = value
         return found
 
     def _list(self, node: yaml.Node, what: str) -> list[yaml.Node]:
         if not isinstance(node, yaml.SequenceNode):
-            self._fault(node, f"{what} must be a list")
+            self._fault(node, said("%(what)s must be a list", what=what))
             return []
         return list(node.value)
 
     def _text(self, node: yaml.Node, what: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or node.tag != "tag:yaml.org,2002:str":
-            self._fault(node, f"{what} must be a text")
+            self._fault(node, said("%(what)s must be a text", what=what))
             return ""
         return str(node.value)
 
     def _value(self, node: yaml.Node) -> Any:
         if _unfolded(node, self._sizes) > _MOST:
-            return self._fault(node, f"the value unfolds to more than {_MOST} values")
+            return self._fault(node, said("the value unfolds to more than %(most)s values", most=_MOST))
         try:
             value = yaml.SafeLoader("").construct_document(node)
             if any(abs(number) >= 2**63 for number in _integers(node)):
-                self._fault(node, "a number here is too large to be counted")
+                self._fault(node, said("a number here is too large to be counted"))
             return value
         except (yaml.YAMLError, ValueError) as error:
-            self._fault(node, f"not a value: {getattr(error, 'problem', error)}")
+            self._fault(node, said("not a value: %(problem)s", problem=getattr(error, "problem", error)))
             return None
 
     def _actions(self, node: yaml.Node | None, root: yaml.Node) -> tuple[str, ...]:
         if node is None:
-            self._fault(root, 'actions is missing: for example actions: "enqueue, allocate, backfill"')
+            self._fault(root, said('actions is missing: for example actions: "enqueue, allocate, backfill"'))
             return ()
         names = [name.strip() for name in self._text(node, "actions").split(",")]
         for name in names:
             if name not in registry.actions:
-                self._fault(node, f"action {name!r} is unknown; known are {', '.join(sorted(registry.actions))}")
+                self._fault(
+                    node,
+                    said(
+                        "action %(name)r is unknown; known are %(actions)s",
+                        name=name,
+                        actions=", ".join(sorted(registry.actions)),
+                    ),
+                )
         return tuple(names)
 
     def _tiers(self, node: yaml.Node | None, root: yaml.Node) -> tuple[tuple[PluginOption, ...], ...]:
         if node is None:
-            self._fault(root, "tiers is missing: a list of tiers, each with its plugins")
+            self._fault(root, said("tiers is missing: a list of tiers, each with its plugins"))
             return ()
         tiers, seen = [], set[str]()
         for number, tier in enumerate(self._list(node, "tiers"), 1):
-            fields = self._mapping(tier, f"tier {number}", {"plugins"})
-            entries = self._list(fields["plugins"], f"plugins of tier {number}") if "plugins" in fields else []
+            fields = self._mapping(tier, said("tier %(number)s", number=number), {"plugins"})
+            entries = (
+                self._list(fields["plugins"], said("plugins of tier %(number)s", number=number)) if "plugins" in fields else []
+            )
             options = [option for entry in entries if (option := self._plugin(entry, number, seen)) is not None]
             self._refuse_clash(options)
             tiers.append(tuple(options))
         return tuple(tiers)
 
     def _plugin(self, node: yaml.Node, tier: int, seen: set[str]) -> PluginOption | None:
-        fields = self._mapping(node, f"plugin of tier {tier}", {"name", "arguments", *SWITCHES})
+        fields = self._mapping(node, said("plugin of tier %(tier)s", tier=tier), {"name", "arguments", *SWITCHES})
         if "name" not in fields:
-            self._fault(node, f"plugin of tier {tier} has no name")
+            self._fault(node, said("plugin of tier %(tier)s has no name", tier=tier))
             return None
         name = self._text(fields["name"], "name")
         if name in seen:
-            self._fault(node, f"plugin {name!r} is listed twice")
+            self._fault(node, said("plugin %(name)r is listed twice", name=name))
         elif name and name not in registry.plugins:
-            self._fault(node, f"plugin {name!r} is unknown; known are {', '.join(sorted(registry.plugins))}")
+            self._fault(
+                node,
+                said("plugin %(name)r is unknown; known are %(plugins)s", name=name, plugins=", ".join(sorted(registry.plugins))),
+            )
         seen.add(name)
         switches = {}
         for switch in SWITCHES.keys() & fields.keys():
@@ -337,13 +262,13 @@ class _Reader:
             if isinstance(value, bool):
                 switches[switch] = value
             else:
-                self._fault(fields[switch], f"{switch} must be true or false")
+                self._fault(fields[switch], said("%(switch)s must be true or false", switch=switch))
         return PluginOption(name, switches, self._arguments(name, fields.get("arguments")), node.start_mark.line + 1)
 
     def _arguments(self, owner: str, node: yaml.Node | None) -> Arguments:
         if node is None:
             return Arguments(owner)
-        fields = self._mapping(node, f"arguments of {owner}")
+        fields = self._mapping(node, said("arguments of %(owner)s", owner=owner))
         lines = {key: value.start_mark.line + 1 for key, value in fields.items()}
         return Arguments(owner, {key: self._value(value) for key, value in fields.items()}, lines)
 
@@ -351,7 +276,7 @@ class _Reader:
         by_name = {option.name: option for option in tier}
         drf = by_name.get("drf")
         if drf is not None and "proportion" in by_name and drf.on("enableHierarchy"):
-            message = "drf with enableHierarchy and proportion both order queues: put them into different tiers"
+            message = said("drf with enableHierarchy and proportion both order queues: put them into different tiers")
             self.faults.append(Fault(drf.line, message))
 
     def _metrics(self, node: yaml.Node | None) -> dict[str, Any]:
@@ -361,31 +286,39 @@ class _Reader:
         fields = self._mapping(node, "metrics", _METRICS)
         found = {key: self._value(value) for key, value in fields.items()}
         if "address" in fields and not str(found["address"]).startswith(("http://", "https://")):
-            self._fault(fields["address"], "metrics: address must begin with http:// or https://")
+            self._fault(fields["address"], said("metrics: address must begin with http:// or https://"))
         if "type" in fields and found["type"] not in _SOURCES:
-            self._fault(fields["type"], f"metrics: type {found['type']!r} is not known; known are {', '.join(_SOURCES)}")
+            self._fault(
+                fields["type"],
+                said(
+                    "metrics: type %(type)r is not known; known are %(sources)s", type=found["type"], sources=", ".join(_SOURCES)
+                ),
+            )
         for key in fields.keys() - {"address", "type", "interval"}:
             if not isinstance(found[key], str if key.startswith("elastic") else (str, bool)):
-                self._fault(fields[key], f"metrics: {key} must be a text; put it in quotes")
+                self._fault(fields[key], said("metrics: %(key)s must be a text; put it in quotes", key=key))
         if str(found.get("tls.insecureSkipVerify", "false")).lower() not in ("true", "false"):
-            self._fault(fields["tls.insecureSkipVerify"], "metrics: tls.insecureSkipVerify must be true or false")
+            self._fault(fields["tls.insecureSkipVerify"], said("metrics: tls.insecureSkipVerify must be true or false"))
         if "interval" in fields:
             try:
                 if parse_duration(str(found["interval"])) <= 0:
-                    raise ValueError("it must be longer than nothing")
+                    raise ValueError(said("it must be longer than nothing"))
             except ValueError as error:
-                self._fault(fields["interval"], f"metrics: interval: {error}")
+                self._fault(fields["interval"], said("metrics: interval: %(error)s", error=error))
         return found
 
     def _configurations(self, node: yaml.Node | None) -> dict[str, Arguments]:
         found: dict[str, Arguments] = {}
         for entry in self._list(node, "configurations") if node is not None else ():
-            fields = self._mapping(entry, "configuration of an action", {"name", "arguments"})
+            fields = self._mapping(entry, said("configuration of an action"), {"name", "arguments"})
             name = self._text(fields["name"], "name") if "name" in fields else ""
             if name not in registry.actions:
-                self._fault(entry, f"{name!r} is no action; known are {', '.join(sorted(registry.actions))}")
+                self._fault(
+                    entry,
+                    said("%(name)r is no action; known are %(actions)s", name=name, actions=", ".join(sorted(registry.actions))),
+                )
             elif name in found:
-                self._fault(entry, f"action {name!r} is configured twice")
+                self._fault(entry, said("action %(name)r is configured twice", name=name))
             found[name] = self._arguments(name, fields.get("arguments"))
         return found
 

@@ -34,6 +34,7 @@ from cluster.kinds import (
 )
 from cluster.objects import HOSTNAME_LABEL
 from cluster.port import Binding, Obj, WatchEvent
+from cluster.said import said
 from scheduler import conf as configuration
 from scheduler.cache import KINDS, SchedulerCache
 from scheduler.cycle import Cycle, run_cycle
@@ -92,7 +93,7 @@ class Snapshot:
             most = max(len(text), documents.MAX_NODES)  # a text cannot hold more values, unless it repeats them
             items = [document.obj for document in documents.load(text, limit=limit, most=most)]
         if not (isinstance(items, list) and all(isinstance(obj, dict) for obj in items)):
-            raise BadRequest("the file is no list of objects: a snapshot has them in items")
+            raise BadRequest(said("the file is no list of objects: a snapshot has them in items"))
         return cls.of(items, conf)
 
     @staticmethod
@@ -113,7 +114,7 @@ class Snapshot:
             self.at = float(told.get("at", 0.0))
             self.usage = {str(name): (float(a), float(b), float(c)) for name, (a, b, c) in (told.get("usage") or {}).items()}
         except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError):
-            raise BadRequest(f"the ConfigMap's {MOMENT_KEY} is not what a snapshot has there") from None
+            raise BadRequest(said("the ConfigMap's %(key)s is not what a snapshot has there", key=MOMENT_KEY)) from None
 
     def dump(self) -> bytes:
         """The snapshot as one JSON List of Kubernetes objects."""

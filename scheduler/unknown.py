@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from cluster.said import said
 from scheduler.conf import Arguments, Configuration, Fault
 from scheduler.framework import registry
 
@@ -37,11 +38,14 @@ def _of(owner: str, make: Any, given: Arguments) -> Iterator[Fault]:
     known = arguments.asked | LATER.get(owner, frozenset())
     for key in given.keys():  # noqa: SIM118 - not a mapping
         if key not in known:
-            yield Fault(given.line(key), f"{owner}: argument {key} is unknown and does nothing{_instead(key, known)}")
+            yield Fault(given.line(key), _does_nothing(owner, key, known))
 
 
-def _instead(key: str, known: set[str]) -> str:
+def _does_nothing(owner: str, key: str, known: set[str]) -> str:
     if not known:
-        return "; it has no arguments"
-    close = get_close_matches(key, sorted(known), 1, 0.6)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+        return said("%(owner)s: argument %(key)s is unknown and does nothing; it has no arguments", owner=owner, key=key)
+    if close := get_close_matches(key, sorted(known), 1, 0.6):
+        asks = said("did you mean %(close)s?", close=close[0])
+    else:
+        asks = said("known are %(names)s", names=", ".join(sorted(known)))
+    return said("%(owner)s: argument %(key)s is unknown and does nothing; %(asks)s", owner=owner, key=key, asks=asks)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from cluster.durations import parse_duration
 from cluster.objects import SIM_DURATION, SIM_EXIT_CODE, SIM_START_DELAY, annotations, owner, uid
 from cluster.port import Obj
+from cluster.said import said
 
 _SLEEP = re.compile(r"\bsleep\s+([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)(?![\w.])")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -82,7 +83,7 @@ def _seconds(text: str | None, key: str, otherwise: float, faults: list[str]) ->
     try:
         seconds = parse_duration(text)
         if seconds < 0:
-            raise ValueError(f"{text!r} is negative: write 0s or more")
+            raise ValueError(said("%(text)r is negative: write 0s or more", text=text))
     except ValueError as error:
         faults.append(f"annotation {key}: {error}")
         return otherwise

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from cluster.embedded.memory import Change, Memory
 from cluster.errors import Unavailable
 from cluster.kinds import Kind
+from cluster.said import said
 
 T = TypeVar("T")
 
@@ -106,7 +107,7 @@ class Journal:
             failure = next((error for low, high, error in self._failures if low < ticket <= high), None)
         self._wake(batch)
         if failure is not None:
-            raise Unavailable("the write could not be kept: the store's database failed") from failure
+            raise Unavailable(said("the write could not be kept: the store's database failed")) from failure
 
     def _commit(self) -> list[Change]:
         """Commit what is pending and put it into the line (commit lock held)."""

@@ -10,6 +10,7 @@ from typing import Any
 from cluster import pointers
 from cluster.errors import BadRequest, FieldError, Invalid
 from cluster.port import Obj
+from cluster.said import said
 
 
 def merge(target: Any, patch: Any) -> Any:
@@ -28,16 +29,18 @@ def merge(target: Any, patch: Any) -> Any:
 def json_patch(target: Obj, operations: Any) -> Obj:
     """A list of operations done in order. Raises BadRequest for what is no operation, Invalid for one that fails."""
     if not isinstance(operations, list):
-        raise BadRequest('a JSON patch is a list of operations such as {"op": "replace", "path": "/spec/weight", "value": 2}')
+        raise BadRequest(
+            said('a JSON patch is a list of operations such as {"op": "replace", "path": "/spec/weight", "value": 2}')
+        )
     result: Any = target
     for position, operation in enumerate(operations):
         try:
             result = _operate(result, operation)
         except _PatchFault as fault:
-            text = f"operation {position}: {fault}"
-            raise Invalid(f"the JSON patch does not fit: {text}", [FieldError(fault.pointer, text)]) from None
+            text = said("operation %(position)s: %(fault)s", position=position, fault=fault)
+            raise Invalid(said("the JSON patch does not fit: %(text)s", text=text), [FieldError(fault.pointer, text)]) from None
     if not isinstance(result, dict):
-        raise Invalid("a JSON patch must leave an object")
+        raise Invalid(said("a JSON patch must leave an object"))
     return result
 
 
@@ -49,12 +52,12 @@ class _PatchFault(Exception):
 
 def _operate(document: Any, operation: Any) -> Any:
     if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-        raise BadRequest("an operation of a JSON patch has an op and a path")
+        raise BadRequest(said("an operation of a JSON patch has an op and a path"))
     op, path = operation.get("op"), operation["path"]
     if op in ("add", "replace", "test") and "value" not in operation:
-        raise BadRequest(f"the operation {op!r} needs a value")
+        raise BadRequest(said("the operation %(op)r needs a value", op=op))
     if op in ("move", "copy") and not isinstance(operation.get("from"), str):
-        raise BadRequest(f"the operation {op!r} needs a from")
+        raise BadRequest(said("the operation %(op)r needs a from", op=op))
     match op:
         case "add":
             return _set(document, _steps(path), operation["value"], path, insert=True)
@@ -75,7 +78,7 @@ def _operate(document: Any, operation: Any) -> Any:
             if not _equal(_look_up(document, path), operation["value"]):
                 raise _PatchFault(path, f"{path} is not what was tested for")
             return document
-    raise BadRequest(f"{op!r} is no operation of a JSON patch: add, remove, replace, move, copy or test")
+    raise BadRequest(said("%(op)r is no operation of a JSON patch: add, remove, replace, move, copy or test", op=op))
 
 
 def _equal(left: Any, right: Any) -> bool:
@@ -85,7 +88,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 def _steps(path: str) -> list[str]:
     if path and not path.startswith("/"):
-        raise BadRequest(f"{path!r} is no JSON pointer: it begins with /")
+        raise BadRequest(said("%(path)r is no JSON pointer: it begins with /", path=path))
     return pointers.steps(path)
 
 

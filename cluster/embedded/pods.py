@@ -13,6 +13,7 @@ from cluster.errors import BadRequest, Conflict, NotFound
 from cluster.kinds import POD
 from cluster.objects import now_stamp, with_condition
 from cluster.port import Binding, Obj
+from cluster.said import said
 
 
 class Pods:
@@ -25,7 +26,9 @@ class Pods:
         """Set the node and the annotations, and the condition PodScheduled."""
         pod = self._memory.find(POD, (binding.namespace, binding.name))
         if pod is None:
-            raise NotFound(f"there is no Pod {binding.name!r} in namespace {binding.namespace!r}")
+            raise NotFound(
+                said("there is no Pod %(name)r in namespace %(namespace)r", name=binding.name, namespace=binding.namespace)
+            )
         self._check(pod, binding)
         metadata = dict(pod["metadata"])
         if binding.annotations:
@@ -37,15 +40,28 @@ class Pods:
     def _check(pod: Obj, binding: Binding) -> None:
         name, uid = f"pod {binding.namespace}/{binding.name}", pod["metadata"]["uid"]
         if not binding.node:
-            raise BadRequest(f"{name} cannot be bound to a node without a name")
+            raise BadRequest(said("%(name)s cannot be bound to a node without a name", name=name))
         if binding.uid and binding.uid != uid:
-            raise Conflict(f"{name} has uid {uid}, not {binding.uid}: it is another pod of that name")
+            raise Conflict(
+                said(
+                    "%(name)s has uid %(uid)s, not %(meant)s: it is another pod of that name",
+                    name=name,
+                    uid=uid,
+                    meant=binding.uid,
+                )
+            )
         if pod["metadata"].get("deletionTimestamp"):
-            raise Conflict(f"{name} is being deleted")
+            raise Conflict(said("%(name)s is being deleted", name=name))
         if node := (pod.get("spec") or {}).get("nodeName"):
-            raise Conflict(f"{name} is already bound to node {node!r}")
+            raise Conflict(said("%(name)s is already bound to node %(node)r", name=name, node=node))
         if gates := (pod.get("spec") or {}).get("schedulingGates"):
-            raise Conflict(f"{name} is held by scheduling gates: {', '.join(str(gate.get('name')) for gate in gates)}")
+            raise Conflict(
+                said(
+                    "%(name)s is held by scheduling gates: %(gates)s",
+                    name=name,
+                    gates=", ".join(str(gate.get("name")) for gate in gates),
+                )
+            )
 
     def evict(self, pod: Obj, reason: str, message: str) -> None:
         """Say in the pod's conditions that it is disrupted, then delete it with its grace."""

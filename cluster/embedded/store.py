@@ -33,6 +33,7 @@ from cluster.errors import AlreadyExists, ApiError, BadRequest, Expired, Forbidd
 from cluster.kinds import EVENT, NAMESPACE, POD, Kind
 from cluster.objects import parse_time
 from cluster.port import Binding, Eviction, Obj, Outcome, Page, PatchType, Propagation, StatusWrite, Victim
+from cluster.said import said
 from cluster.selectors import FieldSelector, Selector, parse_field_selector, parse_selector
 
 _LASTING_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
@@ -103,7 +104,7 @@ class EmbeddedCluster:
             after = max(after or (namespace, ""), (namespace, ""))
         with self._journal.lock:
             if token and self._journal.has_expired(version):
-                raise Expired("the continue token is too old: list again from the start")
+                raise Expired(said("the continue token is too old: list again from the start"))
             version = version or self._journal.version
             found: Objects = []
             for obj in self._memory.ordered(kind, after):
@@ -225,7 +226,7 @@ class EmbeddedCluster:
                 return self._writes.update(kind, old, private(patches.merge(old, body)), dry_run=dry_run)
             if patch_type == "json":
                 return self._writes.update(kind, old, private(patches.json_patch(old, body)), dry_run=dry_run)
-        raise BadRequest(f"{patch_type!r} is no patch type: merge, json or apply")
+        raise BadRequest(said("%(type)r is no patch type: merge, json or apply", type=patch_type))
 
     def patch_status(
         self, kind: Kind, name: str, namespace: str, status: Obj, *, resource_version: str = "", uid: str = ""
@@ -260,14 +261,16 @@ class EmbeddedCluster:
     ) -> None:
         """Delete, with what belongs to it."""
         if propagation not in ("Background", "Foreground", "Orphan"):
-            raise BadRequest(f"{propagation!r} is no propagation policy: Background, Foreground or Orphan")
+            raise BadRequest(
+                said("%(propagation)r is no propagation policy: Background, Foreground or Orphan", propagation=propagation)
+            )
         if grace_seconds is not None and grace_seconds < 0:
-            raise BadRequest(f"grace_seconds is 0 or more, not {grace_seconds}")
+            raise BadRequest(said("grace_seconds is 0 or more, not %(seconds)s", seconds=grace_seconds))
         with self._journal.writing():
             obj = self._writes.found(kind, name, namespace)
             check_preconditions(kind, obj, uid, resource_version)
             if kind == NAMESPACE and name in _LASTING_NAMESPACES:
-                raise Forbidden(f"namespace {name!r} always stays")
+                raise Forbidden(said("namespace %(name)r always stays", name=name))
             self._writes.admit("DELETE", kind, obj, obj)
             if not dry_run:
                 self._deletion.ask(kind, obj, propagation, grace_seconds)
@@ -334,7 +337,15 @@ class EmbeddedCluster:
         spec = pod.get("spec") or {}
         names = [c.get("name", "") for c in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))]
         if container and container not in names:
-            raise NotFound(f"pod {namespace}/{name} has no container {container!r}; it has {', '.join(names)}")
+            raise NotFound(
+                said(
+                    "pod %(namespace)s/%(name)s has no container %(container)r; it has %(names)s",
+                    namespace=namespace,
+                    name=name,
+                    container=container,
+                    names=", ".join(names),
+                )
+            )
         if self._log_source is None:
             return iter(())
         return self._log_source(pod, container or (names[0] if names else ""), tail, follow)
@@ -371,7 +382,7 @@ def _read_token(token: str) -> tuple[int, tuple[str, str] | None]:
         version, namespace, name = orjson.loads(base64.urlsafe_b64decode(token))
         return int(version), (str(namespace), str(name))
     except (ValueError, TypeError, binascii.Error):
-        raise BadRequest("the continue token is not one that this cluster gave out") from None
+        raise BadRequest(said("the continue token is not one that this cluster gave out")) from None
 
 
 def _place(obj: Obj) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from cluster.embedded.memory import Change, key_of
 from cluster.errors import Expired
 from cluster.kinds import Kind
 from cluster.port import Obj
+from cluster.said import said
 from cluster.selectors import FieldSelector, Selector
 
 _STRIDE = 500
@@ -38,7 +39,7 @@ class Tail:
         self._journal, self._wanted = journal, wanted
         found = journal.position_after(version)
         if found is None:
-            raise Expired(f"too old resource version: {version}")
+            raise Expired(said("too old resource version: %(version)s", version=version))
         self._position = found
         self.version = version
 
@@ -46,7 +47,7 @@ class Tail:
         """Events until now, each (type, object); an empty list when nothing is left. Raises Expired for one who is too slow."""
         found = self._journal.since(self._position, _STRIDE)
         if found is None:
-            raise Expired("the watch was too slow and has missed changes: list again")
+            raise Expired(said("the watch was too slow and has missed changes: list again"))
         changes, self._position = found
         if changes:
             self.version = changes[-1].version

@@ -24,6 +24,7 @@ from cluster.errors import AlreadyExists, BadRequest, Conflict, FieldError, Forb
 from cluster.kinds import NAMESPACE, NODE, POD, Kind
 from cluster.objects import is_deleting, now_stamp
 from cluster.port import Obj, Reader
+from cluster.said import said
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 58
@@ -51,15 +52,19 @@ class Writes:
         key = ((namespace or "default") if kind.namespaced else "", name)
         obj = self._memory.find(kind, key)
         if obj is None:
-            where = f" in namespace {key[0]!r}" if kind.namespaced else ""
-            raise NotFound(f"there is no {kind.kind} {name!r}{where}")
+            if kind.namespaced:
+                told = said(
+                    "there is no %(kind)s %(name)r in namespace %(namespace)r", kind=kind.kind, name=name, namespace=key[0]
+                )
+                raise NotFound(told)
+            raise NotFound(said("there is no %(kind)s %(name)r", kind=kind.kind, name=name))
         return obj
 
     def create(self, kind: Kind, new: Obj, *, dry_run: bool) -> Obj:
         """Keep a new object, after defaults and admission, and make its namespace when that is missing."""
         metadata = metadata_of(kind, new)
         if metadata.get("resourceVersion"):
-            raise BadRequest("resourceVersion must not be set on an object to be created")
+            raise BadRequest(said("resourceVersion must not be set on an object to be created"))
         metadata = new["metadata"] = user_metadata(metadata)
         fold_texts(kind, new)
         if kind.namespaced:
@@ -88,7 +93,7 @@ class Writes:
         """Put `new` in the place of `old`, what only the system may set kept; the same object again changes nothing."""
         metadata, before = metadata_of(kind, new), old["metadata"]
         if key_of({"metadata": {"namespace": before.get("namespace", ""), **metadata}}) != key_of(old):
-            raise BadRequest("an object's name and namespace cannot be changed")
+            raise BadRequest(said("an object's name and namespace cannot be changed"))
         check_preconditions(kind, old, metadata.get("uid") or "", metadata.get("resourceVersion") or "")
         kept = {field: before[field] for field in SYSTEM_FIELDS if field in before}
         new["metadata"] = {**user_metadata(metadata), **kept}
@@ -114,13 +119,13 @@ class Writes:
     def apply(self, kind: Kind, name: str, namespace: str, body: Obj, manager: str, *, dry_run: bool) -> Obj:
         """Apply a manager's fields; the object is created when it is missing."""
         metadata = metadata_of(kind, body)
-        said = metadata.setdefault("name", name)
+        told = metadata.setdefault("name", name)
         if kind.namespaced:
             namespace = namespace or metadata.get("namespace") or "default"
-            said = f"{metadata.setdefault('namespace', namespace)}/{said}"
+            told = f"{metadata.setdefault('namespace', namespace)}/{told}"
             name = f"{namespace}/{name}"
-        if said != name:
-            raise BadRequest(f"the object to apply names itself {said!r}, and was sent for {name!r}")
+        if told != name:
+            raise BadRequest(said("the object to apply names itself %(told)r, and was sent for %(name)r", told=told, name=name))
         fold_texts(kind, body)
         old = self._memory.find(kind, key_of(body))
         new = private(patches.apply(old, body, manager))
@@ -157,10 +162,10 @@ class Writes:
         """Nothing may be there under that name, and the namespace must not be going away."""
         metadata = new["metadata"]
         if self._memory.find(kind, key_of(new)) is not None:
-            raise AlreadyExists(f"{kind.kind} {metadata['name']!r} already exists")
+            raise AlreadyExists(said("%(kind)s %(name)r already exists", kind=kind.kind, name=metadata["name"]))
         namespace = self._memory.find(NAMESPACE, ("", metadata["namespace"])) if kind.namespaced else None
         if namespace is not None and is_deleting(namespace):
-            raise Forbidden(f"namespace {metadata['namespace']!r} is being deleted")
+            raise Forbidden(said("namespace %(namespace)r is being deleted", namespace=metadata["namespace"]))
 
     def _generate_name(self, kind: Kind, metadata: dict[str, Any]) -> None:
         prefix = metadata.get("generateName")
@@ -176,11 +181,11 @@ class Writes:
 def private(obj: Any, *, only_objects: bool = True) -> Any:
     """A copy that nobody else holds; what JSON cannot say is refused. Raises BadRequest."""
     if only_objects and not isinstance(obj, dict):
-        raise BadRequest(f"an object is a mapping, not {type(obj).__name__}")
+        raise BadRequest(said("an object is a mapping, not %(type)s", type=type(obj).__name__))
     try:
         return orjson.loads(orjson.dumps(obj))
     except (TypeError, ValueError) as error:
-        raise BadRequest(f"the object cannot be written as JSON: {error}") from None
+        raise BadRequest(said("the object cannot be written as JSON: %(error)s", error=error)) from None
 
 
 def metadata_of(kind: Kind, obj: Obj) -> dict[str, Any]:
@@ -189,17 +194,29 @@ def metadata_of(kind: Kind, obj: Obj) -> dict[str, Any]:
     Raises BadRequest for an object of another kind, Invalid for metadata that no rule could even look at.
     """
     if obj.setdefault("apiVersion", kind.api_version) != kind.api_version or obj.setdefault("kind", kind.kind) != kind.kind:
-        raise BadRequest(f"expected a {kind.kind} of {kind.api_version}, not {obj['kind']!r} of {obj['apiVersion']!r}")
+        raise BadRequest(
+            said(
+                "expected a %(kind)s of %(api_version)s, not %(given)r of %(version)r",
+                kind=kind.kind,
+                api_version=kind.api_version,
+                given=obj["kind"],
+                version=obj["apiVersion"],
+            )
+        )
     metadata = obj.setdefault("metadata", {})
     if not isinstance(metadata, dict):
-        refuse(kind, {}, [FieldError("/metadata", "metadata is a mapping")])
+        refuse(kind, {}, [FieldError("/metadata", said("metadata is a mapping"))])
     for field in ("name", "generateName", "namespace", "uid", "resourceVersion"):
         if metadata.get(field) is None:
             metadata.pop(field, None)
         elif not isinstance(metadata[field], str):
-            refuse(kind, {}, [FieldError(f"/metadata/{field}", "must be text: put it in quotes")])
+            refuse(kind, {}, [FieldError(f"/metadata/{field}", said("must be text: put it in quotes"))])
     if not kind.namespaced and metadata.pop("namespace", ""):
-        refuse(kind, obj, [FieldError("/metadata/namespace", f"a {kind.kind} is cluster-wide: it has no namespace")])
+        refuse(
+            kind,
+            obj,
+            [FieldError("/metadata/namespace", said("a %(kind)s is cluster-wide: it has no namespace", kind=kind.kind))],
+        )
     return cast("dict[str, Any]", metadata)
 
 
@@ -212,14 +229,30 @@ def check_preconditions(kind: Kind, obj: Obj, uid: str, resource_version: str) -
     """Raises Conflict when the object is not the one, or not in the state, that the writer saw."""
     metadata = obj["metadata"]
     if uid and uid != metadata["uid"]:
-        raise Conflict(f"{kind.kind} {metadata['name']!r} is another object of that name now: its uid is {metadata['uid']}")
+        raise Conflict(
+            said(
+                "%(kind)s %(name)r is another object of that name now: its uid is %(uid)s",
+                kind=kind.kind,
+                name=metadata["name"],
+                uid=metadata["uid"],
+            )
+        )
     if resource_version and str(resource_version) != metadata["resourceVersion"]:
-        raise Conflict(f"{kind.kind} {metadata['name']!r} was changed since it was read: read it again and repeat the change")
+        raise Conflict(
+            said(
+                "%(kind)s %(name)r was changed since it was read: read it again and repeat the change",
+                kind=kind.kind,
+                name=metadata["name"],
+            )
+        )
 
 
 def _new_finalizers(before: Obj, after: Obj) -> list[FieldError]:
     added = set(after.get("finalizers") or ()) - set(before.get("finalizers") or ())
-    return [FieldError("/metadata/finalizers", f"{name!r} cannot be added while the object is being deleted") for name in added]
+    return [
+        FieldError("/metadata/finalizers", said("%(name)r cannot be added while the object is being deleted", name=name))
+        for name in added
+    ]
 
 
 def _content(obj: Obj) -> Obj:

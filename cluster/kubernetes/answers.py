@@ -22,6 +22,7 @@ from cluster.errors import (
 )
 from cluster.pointers import from_field_path
 from cluster.port import Obj
+from cluster.said import said
 
 _REFUSALS = (BadRequest, Forbidden, NotFound, AlreadyExists, Conflict, Expired, Invalid, TooManyRequests, Unavailable)
 _BY_REASON: dict[str, type[ApiError]] = {"Timeout": Unanswered, **{error.reason: error for error in _REFUSALS}}
@@ -41,23 +42,23 @@ def taken(status: int, content: bytes) -> Obj:
     try:
         found: Obj = orjson.loads(content)
     except ValueError:
-        raise Unanswered(f"the cluster's answer is no JSON: {content[:80]!r}") from None
+        raise Unanswered(said("the cluster's answer is no JSON: %(content)r", content=content[:80])) from None
     return found
 
 
 def refusal(code: int, content: bytes) -> ApiError:
     """What a Status says, as one of the port's errors."""
     try:
-        said: Any = orjson.loads(content)
+        told: Any = orjson.loads(content)
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
-        said = {}
-    error = _BY_REASON.get(str(said.get("reason"))) or _BY_STATUS.get(code) or ApiError
-    if error is ApiError and _STORE_TIMEOUT in str(said.get("message")):
+        told = None
+    if not isinstance(told, dict):
+        told = {}
+    error = _BY_REASON.get(str(told.get("reason"))) or _BY_STATUS.get(code) or ApiError
+    if error is ApiError and _STORE_TIMEOUT in str(told.get("message")):
         error = Unanswered
-    if error is ApiError and _WEBHOOK_AWAY in str(said.get("message")):
+    if error is ApiError and _WEBHOOK_AWAY in str(told.get("message")):
         error = Unavailable
-    causes = (said.get("details") or {}).get("causes") or ()
+    causes = (told.get("details") or {}).get("causes") or ()
     fields = [FieldError(from_field_path(str(c.get("field") or "")), str(c.get("message") or "")) for c in causes]
-    return error(str(said.get("message") or f"the cluster answered {code}"), fields)
+    return error(str(told.get("message") or f"the cluster answered {code}"), fields)

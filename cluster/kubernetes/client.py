@@ -17,11 +17,14 @@ from cluster.kubernetes.pace import Pace
 from cluster.kubernetes.transport import Request, Transport, path_of
 from cluster.kubernetes.watch import KubernetesWatch
 from cluster.port import Binding, Eviction, Obj, Outcome, Page, PatchType, Propagation, StatusWrite, Victim
+from cluster.said import said
 
 AT_ONCE = 32
 """Requests of batches that are under way."""
 
 log = logging.getLogger(__name__)
+
+_ACCESS_REVIEW = Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False)
 
 # The verb `list` hides the type inside the class.
 Outcomes = list[Outcome]
@@ -72,6 +75,12 @@ class KubernetesCluster:
     def version(self) -> Obj:
         """What the server says that it is: `major`, `minor`, `gitVersion` and so on."""
         return self._transport.call(Request("GET", "/version"))
+
+    def may(self, verb: str, kind: Kind, part: str = "") -> bool:
+        """Whether this client may do something to objects of a kind anywhere, as the server judges; `part` is a subresource."""
+        asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "subresource": part}
+        answer = self._transport.call(verbs.create(_ACCESS_REVIEW, {"spec": {"resourceAttributes": asked}}))
+        return bool((answer.get("status") or {}).get("allowed"))
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Obj:
         """The object."""
@@ -259,7 +268,7 @@ def _outcome(namespace: str, name: str, landed: Landed) -> Outcome:
 def _other_object(error: Invalid) -> ApiError:
     """A server calls another uid than the object's an attempt to change it."""
     if any(fault.pointer == "/metadata/uid" for fault in error.fields):
-        return Conflict(f"it is another object of this name: {error}")
+        return Conflict(said("it is another object of this name: %(error)s", error=error))
     return error
 
 

@@ -23,6 +23,7 @@ from cluster.kinds import Kind
 from cluster.kubernetes.answers import refusal, taken
 from cluster.kubernetes.pace import MOST_PAUSES, Pace, asked_pause
 from cluster.port import Obj
+from cluster.said import said
 
 CONNECTIONS = 128
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 60.0
@@ -105,10 +106,10 @@ class Transport:
         """An answer that is read as it comes, at most `idle` seconds without a byte. Raises ApiError."""
         response = self._send(Request("GET", path, query), stream=True, seconds=idle)
         if response.status >= 300:
-            said = response.read(2**16)
+            told = response.read(2**16)
             response.release_conn()
             self.pause(response.status, None, b"", 0)  # credentials that have run out are read anew for the next try
-            raise refusal(response.status, said)
+            raise refusal(response.status, told)
         return response
 
     # -- what both flavours of the client share ----------------------------------------------------------------------------
@@ -126,7 +127,7 @@ class Transport:
         try:
             return url, headers, orjson.dumps(request.body)
         except TypeError as error:
-            raise BadRequest(f"the object cannot be written as JSON: {error}") from None
+            raise BadRequest(said("the object cannot be written as JSON: %(error)s", error=error)) from None
 
     def _headers(self) -> dict[str, str]:
         """What every request says. Credentials are asked for once a second: that may mean to look at files."""
@@ -138,13 +139,13 @@ class Transport:
             self._heads, self._heads_until = heads, time.monotonic() + _HEADS_SECONDS
         return dict(self._heads)
 
-    def pause(self, status: int, retry_after: str | None, said: bytes, tried: int) -> float | None:
+    def pause(self, status: int, retry_after: str | None, told: bytes, tried: int) -> float | None:
         """Seconds after which a request that was not carried out is made again; None: its answer stands."""
         if tried >= MOST_PAUSES - 1:
             return None
         if status == 401:
             return 0.0 if self._renewed() else None
-        return asked_pause(status, retry_after, said)
+        return asked_pause(status, retry_after, told)
 
     def _renewed(self) -> bool:
         """Read the credentials anew, where they come from files or programs that may have others by now; whether they are new."""
@@ -187,11 +188,11 @@ def _configured() -> Any:
     try:
         config.load_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except config.ConfigException as error:
-        said = f"no kubeconfig, and no service account of a pod ({error}): set KUBECONFIG or BASALT_CLUSTER_URL"
-        raise Unavailable(f"no cluster is configured: {said}") from None
+        told = f"no kubeconfig, and no service account of a pod ({error}): set KUBECONFIG or BASALT_CLUSTER_URL"
+        raise Unavailable(said("no cluster is configured: %(told)s", told=told)) from None
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        said = f"{config.KUBE_CONFIG_DEFAULT_LOCATION} is no kubeconfig: {' '.join(str(error).split())}"
-        raise Unavailable(f"no cluster is configured: {said}") from None
+        told = f"{config.KUBE_CONFIG_DEFAULT_LOCATION} is no kubeconfig: {' '.join(str(error).split())}"
+        raise Unavailable(said("no cluster is configured: %(told)s", told=told)) from None
     return configuration
 
 

@@ -8,6 +8,7 @@ from cluster.errors import BadRequest
 from cluster.kinds import POD, Kind
 from cluster.kubernetes.transport import Request, path_of
 from cluster.port import Binding, Eviction, Obj, PatchType, Propagation
+from cluster.said import said
 
 _MEDIA = {
     "merge": "application/merge-patch+json",
@@ -24,10 +25,10 @@ def get(kind: Kind, name: str, namespace: str) -> Request:
 def create(kind: Kind, obj: Obj, manager: str = "", dry_run: bool = False) -> Request:
     """Create. Raises BadRequest for what a server would not tell plainly."""
     if not isinstance(obj, dict):
-        raise BadRequest(f"an object is a mapping, not {type(obj).__name__}")
+        raise BadRequest(said("an object is a mapping, not %(type)s", type=type(obj).__name__))
     meta = obj.get("metadata") or {}
     if meta.get("namespace") and not kind.namespaced:  # a server would drop it without a word
-        raise BadRequest(f"a {kind.kind} belongs to no namespace")
+        raise BadRequest(said("a %(kind)s belongs to no namespace", kind=kind.kind))
     body = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
     where = path_of(kind, (meta.get("namespace") or "default") if kind.namespaced else "")
     return Request("POST", where, _options(manager, dry_run), body)
@@ -46,7 +47,7 @@ def patch(
 ) -> Request:
     """Patch; what is applied says what it is, and takes over fields that another manager set."""
     if patch_type not in _MEDIA:
-        raise BadRequest(f"{patch_type!r} is no patch type: merge, json or apply")
+        raise BadRequest(said("%(type)r is no patch type: merge, json or apply", type=patch_type))
     if patch_type == "apply" and isinstance(body, dict):
         meta = {"name": name, **(body.get("metadata") or {})}
         body = {"apiVersion": kind.api_version, "kind": kind.kind, **body, "metadata": meta}
@@ -118,7 +119,7 @@ def log(namespace: str, name: str) -> str:
 
 def _path(kind: Kind, namespace: str, name: str, part: str = "") -> str:
     if not name:
-        raise BadRequest("an object has a name")
+        raise BadRequest(said("an object has a name"))
     return path_of(kind, (namespace or "default") if kind.namespaced else "", name, part)
 
 

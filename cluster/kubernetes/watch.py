@@ -20,6 +20,7 @@ from cluster.kubernetes.pending import Pending
 from cluster.kubernetes.transport import Transport, path_of
 from cluster.patience import Patience
 from cluster.port import EventType, Obj, WatchEvent
+from cluster.said import said
 
 IDLE_SECONDS = 40.0
 """A stream on which nothing came for so long, not even a bookmark, is taken to be dead."""
@@ -104,7 +105,9 @@ class KubernetesWatch:
             listing.turn()
         except NotFound:
             if _is_ours(kind):
-                raise Unavailable(f"the cluster does not serve {kind}: is it installed? (manage.py install-crds)") from None
+                raise Unavailable(
+                    said("the cluster does not serve %(kind)s: is it installed? (manage.py install-crds)", kind=kind)
+                ) from None
             log.info("this cluster has no %s: there are none, then", kind)
             return None
         return listing
@@ -112,7 +115,7 @@ class KubernetesWatch:
     def _follow(self, kind: Kind, listing: Listing | None) -> None:
         """Tell one kind's objects for as long as the watch lives."""
         shown: dict[tuple[str, str], Obj] = {}
-        patience, said = Patience(_FIRST_PAUSE, _LONGEST_PAUSE), ""
+        patience, told = Patience(_FIRST_PAUSE, _LONGEST_PAUSE), ""
         if listing is None:
             self._has_listed(kind)
             self._closed.wait(_ABSENT_PAUSE)
@@ -121,17 +124,17 @@ class KubernetesWatch:
                 listing, again = self._listing(kind) if listing is None else listing, _soon()
                 version = self._show(kind, shown, listing)
                 self._has_listed(kind)
-                listing, said = None, ""
+                listing, told = None, ""
                 while not self._closed.is_set() and version and time.monotonic() < again:
                     version = self._stream(kind, shown, version, again, patience)
             except Expired:
                 listing = None
             except NotFound as error:  # not served now: what was shown stays; our own kinds come back, others may never
                 listing, missed = None, bool(shown) or _is_ours(kind)
-                said = _told_once(kind, error, said) if missed else said
+                told = _told_once(kind, error, told) if missed else told
                 self._closed.wait(_jittered(patience.next()) if missed else _ABSENT_PAUSE)
             except ApiError as error:
-                listing, said = None, _told_once(kind, error, said)
+                listing, told = None, _told_once(kind, error, told)
                 self._closed.wait(_jittered(patience.next()))
             except Exception:
                 listing = None
@@ -231,9 +234,9 @@ def _soon() -> float:
     return time.monotonic() + AGAIN_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - nothing secret
 
 
-def _told_once(kind: Kind, error: ApiError, said: str) -> str:
+def _told_once(kind: Kind, error: ApiError, told: str) -> str:
     """Say what fails, unless `said` was just that: two dozen kinds try again and again. What is said now."""
-    if str(error) != said:
+    if str(error) != told:
         log.warning("%s cannot be watched now: %s", kind, error)
     return str(error)
 

@@ -19,6 +19,7 @@ from cluster.errors import ApiError, BadRequest, NotFound, TooManyRequests
 from cluster.logs.masking import Mask
 from cluster.logs.records import Record, instant
 from cluster.logs.streams import START, Position
+from cluster.said import said
 
 PIECE = 32_768
 """Bytes of one line that make a record; a longer line comes in pieces."""
@@ -199,7 +200,7 @@ class RemoteStream:
             return
         self._next_try = time.monotonic() + LOOK_SECONDS
         if not _followed.acquire(blocking=False):
-            self._note_trouble(TooManyRequests(f"{MOST_FOLLOWED} logs are being followed already"))
+            self._note_trouble(TooManyRequests(said("%(most)s logs are being followed already", most=MOST_FOLLOWED)))
             return
         self._skip = self._seen
         self._follower = _Follower(self.open, self._asked({"follow": "true"}), self._records())

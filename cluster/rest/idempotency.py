@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from cluster.errors import BadRequest, Conflict, FieldError, Invalid
 from cluster.models import IdempotentRequest
+from cluster.said import said
 
 HEADER = "Idempotency-Key"
 KEEP = timedelta(hours=24)
@@ -32,7 +33,10 @@ def once(request: Request, work: Callable[[], Response]) -> Response:
     if key is None:
         return work()
     if not (1 <= len(key) <= 200 and key.isascii() and key.isprintable()):
-        raise BadRequest(f"{HEADER} is 1 to 200 printable ASCII characters", [FieldError(HEADER, "is not a key", "invalid")])
+        raise BadRequest(
+            said("%(header)s is 1 to 200 printable ASCII characters", header=HEADER),
+            [FieldError(HEADER, said("is not a key"), "invalid")],
+        )
     held, is_new = _begin(str(request.user.get_username()), key, _fingerprint(request))
     if not is_new:
         return Response(held.body, status=held.status, headers=_headers(held) | {"Idempotency-Replayed": "true"})
@@ -56,9 +60,12 @@ def _begin(user: str, key: str, fingerprint: str) -> tuple[IdempotentRequest, bo
     except IntegrityError:
         held = IdempotentRequest.objects.get(user=user, key=key)
     if held.fingerprint != fingerprint:
-        raise Invalid(f"this {HEADER} was used for another request", [FieldError(HEADER, "use a new key", "reused")])
+        raise Invalid(
+            said("this %(header)s was used for another request", header=HEADER),
+            [FieldError(HEADER, said("use a new key"), "reused")],
+        )
     if held.status == 0:
-        raise Conflict(f"the first request with this {HEADER} is not answered yet; try again in a moment")
+        raise Conflict(said("the first request with this %(header)s is not answered yet; try again in a moment", header=HEADER))
     return held, False
 
 

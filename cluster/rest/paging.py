@@ -14,6 +14,8 @@ from rest_framework.pagination import BasePagination
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
+from cluster.said import said
+
 Row = Any
 
 
@@ -70,8 +72,8 @@ class KeysetPagination(BasePagination):
         """What lies beyond a cursor. It comes from outside: it is taken for one of ours only when it reads like one."""
         meta = queryset.model._meta
         try:
-            name, said, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            value, pk = _read(meta.get_field(self.field), said), _read(meta.pk, pk)
+            name, told, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            value, pk = _read(meta.get_field(self.field), told), _read(meta.pk, pk)
             good = name == self._name()
         except (ValueError, TypeError, OverflowError, RecursionError, NotValid):
             good = False
@@ -100,13 +102,13 @@ class KeysetPagination(BasePagination):
         }
 
 
-def _read(field: Any, said: Any) -> Any:
+def _read(field: Any, told: Any) -> Any:
     """A column's value as a cursor holds it. Raises ValueError, TypeError, OverflowError, NotValid when it holds none."""
     if isinstance(field, DateTimeField):
-        return datetime.fromisoformat(said).astimezone(UTC)
-    value = field.to_python(said)
-    if said is None or type(value) is not type(said) or "\x00" in str(value):
-        raise ValueError(f"{said!r} is no {field.name}")
+        return datetime.fromisoformat(told).astimezone(UTC)
+    value = field.to_python(told)
+    if told is None or type(value) is not type(told) or "\x00" in str(value):
+        raise ValueError(said("%(told)r is no %(name)s", told=told, name=field.name))
     str(value).encode()  # half a surrogate pair is no text
     field.run_validators(value)
     return value

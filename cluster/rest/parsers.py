@@ -9,6 +9,7 @@ from rest_framework.parsers import BaseParser
 from cluster.documents import Document, load
 from cluster.errors import BadRequest, FieldError
 from cluster.rest.problems import TooLarge
+from cluster.said import said
 
 LIMIT = 2**20
 
@@ -27,7 +28,7 @@ class JSONManifestParser(BaseParser):
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
         body = stream.read(LIMIT + 1)
         if len(body) > LIMIT:
-            raise TooLarge(f"A body has at most {LIMIT:,} bytes; send large manifests in parts.")
+            raise TooLarge(said("A body has at most %(limit)s bytes; send large manifests in parts.", limit=f"{LIMIT:,}"))
         found = Body(load(body, limit=LIMIT))
         found.text = body.decode("utf-8-sig")
         return found
@@ -54,8 +55,12 @@ class TextYAMLManifestParser(JSONManifestParser):
 def only(documents: Any) -> Document:
     """The one document of a body that must hold one. Raises BadRequest."""
     if not isinstance(documents, list) or not documents:
-        raise BadRequest("the body is empty: send one manifest, as JSON or YAML", [FieldError("", "send one manifest", "empty")])
+        raise BadRequest(
+            said("the body is empty: send one manifest, as JSON or YAML"), [FieldError("", said("send one manifest"), "empty")]
+        )
     if len(documents) > 1:
-        raise BadRequest(f"the body holds {len(documents)} documents: this address takes one; /api/v1/apply takes many")
+        raise BadRequest(
+            said("the body holds %(count)s documents: this address takes one; /api/v1/apply takes many", count=len(documents))
+        )
     document: Document = documents[0]
     return document

@@ -45,6 +45,7 @@ class Refused(Exception):
 
     def __init__(self, detail: str, refusals: list[AboutDocument]) -> None:
         super().__init__(detail)
+        self.detail = detail
         self.refusals = refusals
 
 
@@ -76,7 +77,7 @@ def faults_of(refusal: AboutDocument) -> list[dict[str, Any]]:
 
 def problem(status: int, detail: str, errors: list[dict[str, Any]] | None = None, reason: str = "") -> dict[str, Any]:
     """The body. `type` is about:blank, since the status says all that a type of our own would."""
-    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": words(detail)}
     if reason:
         body["reason"] = reason
     if errors:
@@ -93,7 +94,7 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response:
         case Refused(refusals=refusals):
             status = max(refusal.error.status for refusal in refusals)
             errors = [entry for refusal in refusals for entry in faults_of(refusal)]
-            body = problem(status, str(exc), errors, refusals[0].error.reason)
+            body = problem(status, exc.detail, errors, refusals[0].error.reason)
         case ApiError():
             body = problem(exc.status, exc.message, [fault(field) for field in exc.fields], exc.reason)
         case RequestDataTooBig():

@@ -26,6 +26,7 @@ from cluster.errors import BadRequest, FieldError, NotFound
 from cluster.kinds import Kind
 from cluster.port import Obj
 from cluster.rest.paging import KeysetPagination
+from cluster.said import said
 
 PAGING = frozenset({"cursor", "limit", "ordering", "include"})
 
@@ -146,7 +147,10 @@ def includes_manifest(request: Request) -> bool:
     """Whether a list's rows carry their objects (`?include=manifest`). Raises BadRequest for anything else under that name."""
     value = request.query_params.get("include", "")
     if value not in ("", "manifest"):
-        raise BadRequest(f"include is manifest or absent, not {value!r}", [FieldError("?include", "must be manifest", "invalid")])
+        raise BadRequest(
+            said("include is manifest or absent, not %(value)r", value=value),
+            [FieldError("?include", said("must be manifest"), "invalid")],
+        )
     return value == "manifest"
 
 
@@ -154,7 +158,9 @@ def is_dry_run(request: Request) -> bool:
     """Whether `?dryRun=All` was asked for. Raises BadRequest for anything else under that name."""
     value = request.query_params.get("dryRun", "")
     if value not in ("", "All"):
-        raise BadRequest(f"dryRun is All or absent, not {value!r}", [FieldError("?dryRun", "must be All", "invalid")])
+        raise BadRequest(
+            said("dryRun is All or absent, not %(value)r", value=value), [FieldError("?dryRun", said("must be All"), "invalid")]
+        )
     return value == "All"
 
 

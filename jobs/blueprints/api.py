@@ -24,6 +24,7 @@ from cluster.errors import AlreadyExists, BadRequest, FieldError, Invalid
 from cluster.rest.idempotency import once
 from cluster.rest.parsers import only
 from cluster.rest.views import is_dry_run, route
+from cluster.said import said
 from jobs import operations as job_operations
 from jobs.blueprints import access, operations, shown
 from jobs.blueprints.models import Blueprint, BlueprintVersion
@@ -97,7 +98,9 @@ class BlueprintViewSet(ViewSet):
             raise PermissionDenied("Only its owner and administrators may change this blueprint.")
         base = request.query_params.get("version", "")
         if not base.isdecimal() or len(base) > 9:
-            raise BadRequest("say by ?version= which one you edited", [FieldError("?version", "is required", "required")])
+            raise BadRequest(
+                said("say by ?version= which one you edited"), [FieldError("?version", said("is required"), "required")]
+            )
         row = operations.change(
             request.user, row, _source(request), base=int(base), note=request.query_params.get("note", "")
         )  # fmt: skip
@@ -119,7 +122,7 @@ class BlueprintViewSet(ViewSet):
         """`archive` puts it away, `restore` brings it back."""
         row = access.find(request.user, name)
         if action not in ("archive", "restore"):
-            raise BadRequest(f"there is no {action!r}: use archive or restore")
+            raise BadRequest(said("there is no %(action)r: use archive or restore", action=action))
         operations.archive(request.user, row, is_archived=action == "archive")
         return Response(self._full(access.find(request.user, name)))
 

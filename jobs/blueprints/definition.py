@@ -16,6 +16,7 @@ from cluster.errors import ApiError, FieldError, Invalid
 from cluster.names import LABEL_ADVICE, is_dns_label
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said
 from jobs.blueprints import locks, parameters
 from jobs.blueprints.filling import HOLE, hole_faults
 from jobs.submit.draft import Draft
@@ -47,11 +48,15 @@ def read(source: str) -> Definition:
     document = found[0]
     faults = list(_faults(document.obj))
     if len(found) > 1:
-        faults.insert(0, FieldError("", "one blueprint at a time: the text holds several documents", "invalid"))
+        faults.insert(0, FieldError("", said("one blueprint at a time: the text holds several documents"), "invalid"))
     if faults:
         lines = [document.line_of(fault.pointer) for fault in faults]
         told = [
-            FieldError(fault.pointer, f"line {line}: {fault.message}" if line else fault.message, fault.code)
+            FieldError(
+                fault.pointer,
+                said("line %(line)s: %(message)s", line=line, message=fault.message) if line else fault.message,
+                fault.code,
+            )
             for fault, line in zip(faults, lines, strict=True)
         ]
         raise Invalid.of(KIND, _name(document.obj), told)
@@ -108,19 +113,27 @@ def _at(node: Any, path: tuple[str, ...]) -> Any:
 
 def _faults(obj: Obj) -> Iterator[FieldError]:
     if (obj.get("apiVersion"), obj.get("kind")) != (API_VERSION, KIND):
-        yield FieldError("/kind", f"a blueprint begins with apiVersion: {API_VERSION} and kind: {KIND}", "invalid")
+        yield FieldError(
+            "/kind",
+            said("a blueprint begins with apiVersion: %(api_version)s and kind: %(kind)s", api_version=API_VERSION, kind=KIND),
+            "invalid",
+        )
         return
     if not is_dns_label(_name(obj)):
-        yield FieldError("/metadata/name", f"{_name(obj)!r} is no name of a blueprint: {LABEL_ADVICE}", "format")
+        yield FieldError(
+            "/metadata/name",
+            said("%(name)r is no name of a blueprint: %(advice)s", name=_name(obj), advice=LABEL_ADVICE),
+            "format",
+        )
     spec = obj.get("spec")
     if not isinstance(spec, dict):
-        yield FieldError("/spec", "is required: title, parameters, locked, audience and job", "required")
+        yield FieldError("/spec", said("is required: title, parameters, locked, audience and job"), "required")
         return
     for key in spec.keys() - _SPEC:
-        yield FieldError(pointer("spec", key), f"is unknown: there are {', '.join(sorted(_SPEC))}", "unknown")
+        yield FieldError(pointer("spec", key), said("is unknown: there are %(spec)s", spec=", ".join(sorted(_SPEC))), "unknown")
     for key, most in _TEXTS.items():
         if not isinstance(spec.get(key, ""), str) or len(spec.get(key, "")) > most:
-            yield FieldError(f"/spec/{key}", f"is a text of at most {most} characters", "type")
+            yield FieldError(f"/spec/{key}", said("is a text of at most %(most)s characters", most=most), "type")
     yield from _audience_faults(spec.get("audience"))
     schema = spec.get("parameters", {"type": "object", "properties": {}})
     wrong = list(parameters.schema_faults(schema))
@@ -132,14 +145,14 @@ def _audience_faults(audience: Any) -> Iterator[FieldError]:
     if audience is None:
         return
     if not isinstance(audience, dict):
-        yield FieldError("/spec/audience", f"is a mapping of {', '.join(AUDIENCE)}", "type")
+        yield FieldError("/spec/audience", said("is a mapping of %(audience)s", audience=", ".join(AUDIENCE)), "type")
         return
     for key, names in audience.items():
         where = pointer("spec", "audience", key)
         if key not in AUDIENCE:
-            yield FieldError(where, f"is unknown: there are {', '.join(AUDIENCE)}", "unknown")
+            yield FieldError(where, said("is unknown: there are %(audience)s", audience=", ".join(AUDIENCE)), "unknown")
         elif names is not None and not _are_names(names):
-            yield FieldError(where, "is a list of at most 100 names", "type")
+            yield FieldError(where, said("is a list of at most 100 names"), "type")
 
 
 def _are_names(value: Any) -> bool:
@@ -149,14 +162,14 @@ def _are_names(value: Any) -> bool:
 def _job_faults(spec: Obj, names: frozenset[str], *, check_names: bool) -> Iterator[FieldError]:
     locked = spec.get("locked")
     if locked is not None and not (isinstance(locked, list) and all(isinstance(each, str) for each in locked)):
-        yield FieldError("/spec/locked", "is a list of JSON pointers into the job", "type")
+        yield FieldError("/spec/locked", said("is a list of JSON pointers into the job"), "type")
     else:
         for index, each in enumerate(locked or ()):
             if wrong := locks.pointer_fault(each):
                 yield FieldError(f"/spec/locked/{index}", wrong, "format")
     job = spec.get("job")
     if not isinstance(job, dict) or job.get("kind") != "Job" or not isinstance(job.get("spec"), dict):
-        yield FieldError("/spec/job", "is a Volcano Job: apiVersion, kind: Job, metadata and spec", "type")
+        yield FieldError("/spec/job", said("is a Volcano Job: apiVersion, kind: Job, metadata and spec"), "type")
         return
     if check_names:
         yield from (FieldError("/spec/job" + each.pointer, each.message, each.code) for each in hole_faults(job, names))

@@ -18,6 +18,7 @@ from cluster import documents
 from cluster.errors import ApiError, FieldError
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said, told
 
 HOLE = re.compile(r"\$\{\{([^{}]{0,200})\}\}")
 LARGEST = 10**15
@@ -37,13 +38,15 @@ def _parsed(text: str) -> ast.expr:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise FillError(f"{text.strip()!r} is no parameter, nor a sum, difference or product of some") from error
+        raise FillError(
+            said("%(strip)r is no parameter, nor a sum, difference or product of some", strip=text.strip())
+        ) from error
     for node in ast.walk(tree):
         known = isinstance(node, ast.Name | ast.BinOp | ast.Add | ast.Sub | ast.Mult | ast.Load) or (
             isinstance(node, ast.Constant) and type(node.value) in (int, float)
         )
         if not known:
-            raise FillError(f"{text.strip()!r} is no parameter, nor a sum, difference or product of some")
+            raise FillError(said("%(strip)r is no parameter, nor a sum, difference or product of some", strip=text.strip()))
     return tree
 
 
@@ -61,7 +64,9 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     left, right = _value(node.left, values), _value(node.right, values)
     for side in (left, right):
         if isinstance(side, bool) or not isinstance(side, int | float):
-            raise FillError(f"{ast.unparse(node)} reckons with {json.dumps(side)}, which is no number")
+            raise FillError(
+                said("%(unparse)s reckons with %(dumps)s, which is no number", unparse=ast.unparse(node), dumps=json.dumps(side))
+            )
     return _bounded(
         left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
     )
@@ -70,7 +75,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
 def _bounded(value: Any) -> Any:
     """A value, unless it is a number that is too large, or none."""
     if isinstance(value, int | float) and not abs(value) <= LARGEST:
-        raise FillError(f"a number is larger than {LARGEST}")
+        raise FillError(said("a number is larger than %(largest)s", largest=LARGEST))
     return value
 
 
@@ -154,7 +159,7 @@ def hole_faults(job: Any, names: frozenset[str], where: str = "") -> Iterator[Fi
     if isinstance(job, dict):
         for key, item in job.items():
             if HOLE.search(str(key)):
-                yield FieldError(where + pointer(key), "a placeholder cannot be a key", "forbidden")
+                yield FieldError(where + pointer(key), said("a placeholder cannot be a key"), "forbidden")
             yield from hole_faults(item, names, where + pointer(key))
     elif isinstance(job, list):
         for index, item in enumerate(job):
@@ -164,9 +169,13 @@ def hole_faults(job: Any, names: frozenset[str], where: str = "") -> Iterator[Fi
             try:
                 unknown = sorted(expression_names(hole[1]) - names)
             except FillError as error:
-                yield FieldError(where, str(error), "format")
+                yield FieldError(where, told(error), "format")
                 continue
             for name in unknown:
-                yield FieldError(where, f"{name!r} is no parameter: there are {', '.join(sorted(names)) or 'none'}", "not_found")
+                yield FieldError(
+                    where,
+                    said("%(name)r is no parameter: there are %(names)s", name=name, names=", ".join(sorted(names)) or "none"),
+                    "not_found",
+                )
         if job.count("${{") != len(HOLE.findall(job)):
-            yield FieldError(where, "a placeholder is written ${{ name }}", "format")
+            yield FieldError(where, said("a placeholder is written ${{ name }}"), "format")

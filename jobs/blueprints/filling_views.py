@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from cluster import runtime
 from cluster.errors import ApiError, FieldError, Unavailable
+from cluster.said import words
 from jobs import operations as job_operations
 from jobs.blueprints import access, definition, operations, parameters, shown
 from jobs.blueprints.models import Blueprint, BlueprintVersion
@@ -95,7 +96,7 @@ def _tried(request: HttpRequest, made: BlueprintVersion, wish: Wish) -> Filled:
     try:
         job_operations.submit(runtime.current(), filled.manifest, owner=request.user.get_username(), dry_run=True)
     except Unavailable as error:
-        filled.faults = [FieldError("", error.message)]
+        filled.faults = [FieldError("", words(error.message))]
     except ApiError as error:
         filled.faults = operations.fault_of(error)
     return filled

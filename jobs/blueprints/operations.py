@@ -19,6 +19,7 @@ from cluster import documents, runtime
 from cluster.errors import AlreadyExists, ApiError, BadRequest, Conflict, FieldError, Forbidden, Invalid, NotFound
 from cluster.pointers import pointer
 from cluster.port import Obj
+from cluster.said import said, told
 from jobs import keys, operations, writes
 from jobs.blueprints import access, definition, locks, parameters
 from jobs.blueprints.definition import Definition
@@ -72,17 +73,19 @@ def checked(source: str, user: Any) -> Definition:
             tree = fill(found.job, parameters.complete(found.parameters, {}))[1]
             operations.submit(runtime.current(), _with_name(tree, "trial-of-blueprint"), owner=user.get_username(), dry_run=True)
         except FillError as error:
-            raise Invalid(str(error), [FieldError("/spec/job", str(error))]) from error
+            raise Invalid(told(error), [FieldError("/spec/job", told(error))]) from error
         except (Invalid, BadRequest) as error:
-            told = [_in_definition(document, each) for each in error.fields or (FieldError("", error.message),)]
-            raise Invalid.of(definition.KIND, found.name, told) from error
+            text = [_in_definition(document, each) for each in error.fields or (FieldError("", error.message),)]
+            raise Invalid.of(definition.KIND, found.name, text) from error
     return found
 
 
 def _in_definition(document: documents.Document, fault: FieldError) -> FieldError:
     where = "/spec/job" + fault.pointer
     line = document.line_of(where)
-    return FieldError(where, f"line {line}: {fault.message}" if line else fault.message, fault.code)
+    return FieldError(
+        where, said("line %(line)s: %(message)s", line=line, message=fault.message) if line else fault.message, fault.code
+    )
 
 
 def _with_name(tree: Obj, name: str) -> Obj:
@@ -94,8 +97,8 @@ def create(user: Any, source: str, note: str = "") -> Blueprint:
     """Keep a new blueprint; its owner is who makes it. Raises AlreadyExists, Invalid, BadRequest."""
     found = checked(source, user)
     if found.name == "new":
-        said = _("A blueprint cannot be called %(name)s: choose another name.") % {"name": found.name}
-        raise Invalid(said, [FieldError("/metadata/name", said, "reserved")])
+        text = _("A blueprint cannot be called %(name)s: choose another name.") % {"name": found.name}
+        raise Invalid(text, [FieldError("/metadata/name", text, "reserved")])
     if Blueprint.objects.count() >= MOST:
         raise Conflict(_("There are %(most)s blueprints already.") % {"most": MOST})
     now = runtime.now()
@@ -104,8 +107,8 @@ def create(user: Any, source: str, note: str = "") -> Blueprint:
             row = Blueprint.objects.create(name=found.name, owner=user.get_username(), created_at=now, changed_at=now)
             _write(row, found, user, note)
     except IntegrityError as error:
-        said = _("There is a blueprint %(name)s already: choose another name.") % {"name": found.name}
-        raise AlreadyExists(said, [FieldError("/metadata/name", said, "taken")]) from error
+        text = _("There is a blueprint %(name)s already: choose another name.") % {"name": found.name}
+        raise AlreadyExists(text, [FieldError("/metadata/name", text, "taken")]) from error
     return row
 
 
@@ -115,8 +118,8 @@ def change(user: Any, row: Blueprint, source: str, *, base: int, note: str = "")
         raise Forbidden(_("Only its owner and administrators may change this blueprint."))
     found = checked(source, user)
     if found.name != row.name:
-        said = _("The name of a blueprint does not change: it is %(name)s.") % {"name": row.name}
-        raise Invalid(said, [FieldError("/metadata/name", said, "immutable")])
+        text = _("The name of a blueprint does not change: it is %(name)s.") % {"name": row.name}
+        raise Invalid(text, [FieldError("/metadata/name", text, "immutable")])
     try:
         with transaction.atomic():
             held = Blueprint.objects.select_for_update().get(pk=row.pk)
@@ -176,7 +179,7 @@ def version(row: Blueprint, number: int | None) -> BlueprintVersion:
     """One of its versions, the newest unless told. Raises NotFound."""
     found = row.versions.filter(number=row.current if number is None else number).first()
     if found is None:
-        raise NotFound(f"blueprint {row.name} has no version {number}")
+        raise NotFound(said("blueprint %(name)s has no version %(number)s", name=row.name, number=number))
     return found
 
 
@@ -193,7 +196,7 @@ def fill_out(user: Any, made: BlueprintVersion, wish: Wish) -> Filled:
     try:
         text, tree = fill(found.job, values)
     except FillError as error:
-        result.faults = result.faults or [FieldError("", str(error))]
+        result.faults = result.faults or [FieldError("", told(error))]
         return result
     draft = Draft(text)
     draft.set(("metadata", "name"), wish.name or suggested_name(made.blueprint.name, wish.namespace or _namespace(tree)))
@@ -234,7 +237,7 @@ def _queue(tree: Obj) -> str:
 
 def _held(found: Definition, made: BlueprintVersion, manifest: Obj, filled: Obj) -> list[FieldError]:
     """What of a manifest the blueprint does not allow: locked fields, and where its audience says that it may go."""
-    told = locks.changed(found.locked, manifest, filled)
+    faults = locks.changed(found.locked, manifest, filled)
     allowed: dict[str, set[str]] = {}
     for kind, value in made.blueprint.audience.values_list("kind", "value"):
         allowed.setdefault(kind, set()).add(value)
@@ -245,8 +248,8 @@ def _held(found: Definition, made: BlueprintVersion, manifest: Obj, filled: Obj)
     for kind, where, value in places:
         if kind in allowed and value not in allowed[kind]:
             names = ", ".join(sorted(allowed[kind]))
-            told.append(FieldError(where, _("The blueprint allows only %(names)s.") % {"names": names}, "forbidden"))
-    return told
+            faults.append(FieldError(where, _("The blueprint allows only %(names)s.") % {"names": names}, "forbidden"))
+    return faults
 
 
 def claim(user: Any, manifest: Any) -> BlueprintVersion | None:
@@ -255,11 +258,11 @@ def claim(user: Any, manifest: Any) -> BlueprintVersion | None:
     The locked fields are compared with what the version gives for the parameters that the manifest names. Raises Invalid.
     """
     notes = _notes(manifest)
-    said = notes.get(keys.BLUEPRINT)
-    if said is None:
+    claimed = notes.get(keys.BLUEPRINT)
+    if claimed is None:
         return None
     where = pointer("metadata", "annotations", keys.BLUEPRINT)
-    named = _CLAIM.fullmatch(said) if isinstance(said, str) else None
+    named = _CLAIM.fullmatch(claimed) if isinstance(claimed, str) else None
     row = access.visible(user).filter(name=named[1]).first() if named else None
     made = row.versions.filter(number=int(named[2])).select_related("blueprint").first() if row and named else None
     if made is None:
@@ -277,7 +280,7 @@ def claim(user: Any, manifest: Any) -> BlueprintVersion | None:
         try:
             faults = _held(found, made, manifest, fill(found.job, values)[1])
         except FillError as error:
-            faults = [FieldError(where, str(error))]
+            faults = [FieldError(where, told(error))]
     if faults:
         raise Invalid.of("Job", _name(manifest), faults)
     return made
@@ -348,7 +351,11 @@ def submit(user: Any, made: BlueprintVersion, manifest: Any) -> Obj:
     notes = _notes(manifest)
     if notes.get(keys.BLUEPRINT) != f"{made.blueprint.name}@{made.number}":
         where = pointer("metadata", "annotations", keys.BLUEPRINT)
-        raise Invalid.of("Job", _name(manifest), [FieldError(where, f"must be {made.blueprint.name}@{made.number}", "invalid")])
+        raise Invalid.of(
+            "Job",
+            _name(manifest),
+            [FieldError(where, said("must be %(name)s@%(number)s", name=made.blueprint.name, number=made.number), "invalid")],
+        )
     return writes.submit(manifest, user.get_username())
 
 

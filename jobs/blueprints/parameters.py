@@ -20,6 +20,7 @@ from jsonschema.validators import extend
 
 from cluster.errors import FieldError
 from cluster.pointers import pointer
+from cluster.said import said
 from jobs.blueprints.filling import LARGEST
 from jobs.blueprints.patterns import LONGEST_TEXT, matches, pattern_fault, together_fault
 
@@ -42,17 +43,17 @@ _TOP = frozenset({"type", "required", "properties", "additionalProperties"})
 def schema_faults(schema: Any) -> Iterator[FieldError]:
     """Everything that is wrong with a schema, with pointers inside of it."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        yield FieldError("", "is a JSON Schema with type: object and its properties", "type")
+        yield FieldError("", said("is a JSON Schema with type: object and its properties"), "type")
         return
     for key in schema.keys() - _TOP:
-        yield FieldError(pointer(key), f"is not for blueprints: there are {', '.join(sorted(_TOP))}", "unknown")
+        yield FieldError(pointer(key), said("is not for blueprints: there are %(top)s", top=", ".join(sorted(_TOP))), "unknown")
     properties = schema.get("properties", {})
     if not isinstance(properties, dict) or len(properties) > MOST:
-        yield FieldError("/properties", f"is a mapping of at most {MOST} parameters", "type")
+        yield FieldError("/properties", said("is a mapping of at most %(most)s parameters", most=MOST), "type")
         return
     required = schema.get("required", [])
     if not isinstance(required, list) or not all(isinstance(name, str) and name in properties for name in required):
-        yield FieldError("/required", "is a list of names of parameters", "type")
+        yield FieldError("/required", said("is a list of names of parameters"), "type")
     for name, each in properties.items():
         for fault in _property_faults(name, each):
             yield FieldError(pointer("properties", name) + fault.pointer, fault.message, fault.code)
@@ -67,13 +68,17 @@ def schema_faults(schema: Any) -> Iterator[FieldError]:
 
 def _property_faults(name: str, each: Any) -> Iterator[FieldError]:
     if not NAME.fullmatch(name):
-        yield FieldError("", "is no name of a parameter: letters, digits and _, a small letter first, at most 40", "format")
+        yield FieldError("", said("is no name of a parameter: letters, digits and _, a small letter first, at most 40"), "format")
     if not isinstance(each, dict) or each.get("type") not in TYPES:
-        yield FieldError("/type", f"is one of {', '.join(TYPES)}", "choice")
+        yield FieldError("/type", said("is one of %(types)s", types=", ".join(TYPES)), "choice")
         return
     known = _COMMON | _OF_TYPE[each["type"]]
     for key in each.keys() - known:
-        yield FieldError(pointer(key), f"is not for a {each['type']}: there are {', '.join(sorted(known))}", "unknown")
+        yield FieldError(
+            pointer(key),
+            said("is not for a %(type)s: there are %(known)s", type=each["type"], known=", ".join(sorted(known))),
+            "unknown",
+        )
     if "pattern" in each and (wrong := pattern_fault(str(each["pattern"]))):
         yield FieldError("/pattern", wrong, "format")
         return
@@ -92,12 +97,12 @@ def _translation_faults(given: Any) -> Iterator[FieldError]:
     if given is None:
         return
     if not isinstance(given, dict):
-        yield FieldError("/x-translations", "is a mapping of languages to titles and descriptions", "type")
+        yield FieldError("/x-translations", said("is a mapping of languages to titles and descriptions"), "type")
         return
     for language, texts in given.items():
         is_right = isinstance(texts, dict) and texts.keys() <= {"title", "description"}
         if not is_right or not all(isinstance(text, str) for text in texts.values()):
-            yield FieldError(pointer("x-translations", language), "has a title and a description, both texts", "type")
+            yield FieldError(pointer("x-translations", language), said("has a title and a description, both texts"), "type")
 
 
 @dataclass(slots=True)
@@ -211,9 +216,9 @@ def faults(schema: Schema, values: Any) -> list[FieldError]:
     if not isinstance(values, dict):
         return [FieldError("", _("parameters are a mapping of names to values"), "type")]
     if huge := [name for name, value in values.items() if isinstance(value, int | float) and not abs(value) <= LARGEST]:
-        said = _("must be %(limit)s or less, not %(value)s")
+        told = _("must be %(limit)s or less, not %(value)s")
         return [
-            FieldError(pointer(name), said % {"limit": LARGEST, "value": as_text(values[name])[:20]}, "maximum") for name in huge
+            FieldError(pointer(name), told % {"limit": LARGEST, "value": as_text(values[name])[:20]}, "maximum") for name in huge
         ]
     found = []
     for error in _validator({**schema, "additionalProperties": False}).iter_errors(values):

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from cluster.access import policy, seen
 from cluster.errors import ApiError, BadRequest, Conflict, NotFound
+from cluster.said import words
 from jobs.blueprints import access, definition, operations, shown
 from jobs.blueprints.models import Blueprint, BlueprintVersion
 from jobs.models import Job
@@ -56,7 +57,7 @@ def blueprint_new(request: HttpRequest) -> HttpResponse:
         try:
             source = operations.from_job(job) if job else source
         except BadRequest as error:
-            messages.error(request, error.message)
+            messages.error(request, words(error.message))
     return _editor(request, None, source)
 
 
@@ -112,7 +113,7 @@ def _editor(
     }
     if row is not None and isinstance(error, Conflict):
         newest = operations.current(row)
-        context |= {"newest": newest, "conflict": error.message, "faults": [], "pairs": compare(newest.source, source)}
+        context |= {"newest": newest, "conflict": words(error.message), "faults": [], "pairs": compare(newest.source, source)}
     return render(request, "blueprints/edit.html", context, status=error.status if error else 200)
 
 
@@ -163,7 +164,7 @@ def _version(row: Blueprint, number: int | None) -> BlueprintVersion:
     try:
         return operations.version(row, number)
     except NotFound as error:
-        raise Http404(error.message) from error
+        raise Http404(words(error.message)) from error
 
 
 def _number(request: HttpRequest, key: str = "version") -> int | None:

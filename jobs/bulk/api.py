@@ -23,6 +23,7 @@ from cluster.errors import Conflict
 from cluster.rest.idempotency import once
 from cluster.rest.paging import KeysetPagination
 from cluster.rest.views import route
+from cluster.said import said
 from jobs.bulk import impact, pages
 from jobs.bulk.asking import NAMES, make, preview
 from jobs.bulk.control import change, found, own
@@ -113,7 +114,7 @@ class BulkViewSet(ViewSet):
         if wish not in ("start", "stop"):
             raise Http404(f"There is no {wish!r}: use start or stop.")
         if not change(operation, wish):
-            raise Conflict(f"the operation is {operation.state}: it cannot {wish}")
+            raise Conflict(said("the operation is %(state)s: it cannot %(wish)s", state=operation.state, wish=wish))
         return Response(operation_row(self._find(request, pk)), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(responses=OpenApiTypes.OBJECT)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from cluster.access import policy
 from cluster.errors import BadRequest, FieldError
 from cluster.runtime import now
+from cluster.said import said
 from jobs.bulk.models import BulkItem, BulkOperation, Outcome
 from jobs.choices import JobPhase
 from jobs.models import Job
@@ -92,7 +93,10 @@ def make(user: Any, action: str, *, argument: str = "", query: str = "", uids: C
     Raises BadRequest for an unknown action or priority class, for no jobs, and for more than MOST.
     """
     if action not in NAMES:
-        raise BadRequest(f"unknown action {action!r}; known are {', '.join(NAMES)}", [FieldError("/action", "is not known")])
+        raise BadRequest(
+            said("unknown action %(action)r; known are %(names)s", action=action, names=", ".join(NAMES)),
+            [FieldError("/action", said("is not known"))],
+        )
     _check_argument(action, argument)
     seen = policy().visible(user, Job.objects.all())
     asked = Filter.of(QueryDict(query))
@@ -100,7 +104,7 @@ def make(user: Any, action: str, *, argument: str = "", query: str = "", uids: C
     if uids is None and asked.problems:
         raise BadRequest(" ".join(asked.problems), [FieldError("/query", problem) for problem in asked.problems])
     if uids is not None and not uids:
-        raise BadRequest(_("No job was chosen."), [FieldError("/uids", "names no job")])
+        raise BadRequest(_("No job was chosen."), [FieldError("/uids", said("names no job"))])
     with transaction.atomic():
         made = BulkOperation.objects.create(
             user=user.get_username(),
@@ -111,7 +115,7 @@ def make(user: Any, action: str, *, argument: str = "", query: str = "", uids: C
         )
         made.total = _freeze(made, jobs)
         if not made.total:
-            raise BadRequest(_("No job was chosen."), [FieldError("/uids", "names no job that you may see")])
+            raise BadRequest(_("No job was chosen."), [FieldError("/uids", said("names no job that you may see"))])
         made.save(update_fields=["total"])
     return made
 
@@ -121,9 +125,10 @@ def _check_argument(action: str, argument: str) -> None:
         return
     known = [name for name, _label in priorities()]
     if argument not in known:
-        said = _("There is no priority class %(name)s for you; there are %(known)s.")
+        told = _("There is no priority class %(name)s for you; there are %(known)s.")
         raise BadRequest(
-            said % {"name": argument or "–", "known": ", ".join(known) or "–"}, [FieldError("/argument", "is no class", "choice")]
+            told % {"name": argument or "–", "known": ", ".join(known) or "–"},
+            [FieldError("/argument", said("is no class"), "choice")],
         )
 
 

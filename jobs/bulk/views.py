@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from cluster.errors import ApiError
+from cluster.said import words
 from jobs.bulk import pages
 from jobs.bulk.asking import make
 from jobs.bulk.control import change, found, own
@@ -32,7 +33,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         action, _colon, argument = posted.get("action", "").partition(":")
         made = make(request.user, action, argument=argument, query=query, uids=uids)
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
         return redirect(f"{reverse('jobs:list')}?{query or 'view=all'}")
     return redirect("jobs:bulk_detail", pk=made.pk)
 

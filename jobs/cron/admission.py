@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cluster.admission import Request
 from cluster.errors import FieldError
 from cluster.names import SUBDOMAIN_ADVICE, is_dns_subdomain
+from cluster.said import told
 from cluster.validation import Faults, check_shape, prune
 from jobs.cron.schedule import Schedule, ScheduleError, zone
 from jobs.cron.shapes import CronShape
@@ -77,9 +78,9 @@ def _check_schedule(spec: dict[str, object], faults: Faults) -> None:
     try:
         zone(str(time_zone) if time_zone is not None else None)
     except ScheduleError as error:
-        faults.add("/spec/timeZone", str(error), "format")
+        faults.add("/spec/timeZone", told(error), "format")
     if text is not None:
         try:
             Schedule(str(text))
         except ScheduleError as error:
-            faults.add("/spec/schedule", str(error), "format")
+            faults.add("/spec/schedule", told(error), "format")

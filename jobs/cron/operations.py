@@ -6,6 +6,7 @@ from cluster import objects
 from cluster.errors import AlreadyExists, BadRequest, Conflict
 from cluster.kinds import CRON_JOB, JOB
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from jobs import keys
 from jobs.cron.runs import build_run, owning_cron
 from jobs.operations import MANAGER
@@ -20,12 +21,18 @@ def act(cluster: Cluster, namespace: str, name: str, action: str, *, at: float, 
     Two triggers within one second are one. Raises BadRequest, NotFound, Conflict (another uid, or being deleted), Invalid.
     """
     if action not in ACTIONS:
-        raise BadRequest(f"unknown action {action!r}; known are {', '.join(ACTIONS)}")
+        raise BadRequest(said("unknown action %(action)r; known are %(actions)s", action=action, actions=", ".join(ACTIONS)))
     cron = cluster.get(CRON_JOB, name, namespace)
     if uid and objects.uid(cron) != uid:
-        raise Conflict(f"cron job {namespace}/{name} is not the one that was meant: it was deleted and made anew")
+        raise Conflict(
+            said(
+                "cron job %(namespace)s/%(name)s is not the one that was meant: it was deleted and made anew",
+                namespace=namespace,
+                name=name,
+            )
+        )
     if objects.is_deleting(cron):
-        raise Conflict(f"cron job {namespace}/{name} is being deleted")
+        raise Conflict(said("cron job %(namespace)s/%(name)s is being deleted", namespace=namespace, name=name))
     if action == "trigger":
         return _trigger(cluster, cron, user, at)
     body = {"metadata": {"uid": objects.uid(cron)}, "spec": {"suspend": action == "suspend"}}

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from cluster.durations import parse_duration
+from cluster.said import said
 
 MANY = 100
 """More missed times than this are not counted."""
@@ -54,11 +55,13 @@ def zone(name: str | None) -> tzinfo:
         return UTC
     parts = name.split("/")
     if name.lower() == "local" or not all(_ZONE_PART.fullmatch(p) and p not in (".", "..") and p[0] != "-" for p in parts):
-        raise ScheduleError(f"{name!r} is no time zone: write one such as 'Europe/Berlin' or 'Etc/UTC'")
+        raise ScheduleError(said("%(name)r is no time zone: write one such as 'Europe/Berlin' or 'Etc/UTC'", name=name))
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise ScheduleError(f"there is no time zone {name!r}: write one such as 'Europe/Berlin' or 'Etc/UTC'") from None
+        raise ScheduleError(
+            said("there is no time zone %(name)r: write one such as 'Europe/Berlin' or 'Etc/UTC'", name=name)
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +142,16 @@ class Schedule:
         except (CronSimError, OverflowError):
             first = None
         if first is None:
-            raise ScheduleError("names a day that never comes, such as 30 February")
+            raise ScheduleError(said("names a day that never comes, such as 30 February"))
 
 
 def _period(text: str) -> float:
     try:
         seconds = parse_duration(text.removeprefix("@every").strip())
     except ValueError as error:
-        raise ScheduleError(f"after @every stands a duration, such as '@every 1h30m': {error}") from None
+        raise ScheduleError(said("after @every stands a duration, such as '@every 1h30m': %(error)s", error=error)) from None
     if seconds < 0 or seconds > 3650 * 86_400:
-        raise ScheduleError("after @every stands a duration above 0 and of ten years at most")
+        raise ScheduleError(said("after @every stands a duration above 0 and of ten years at most"))
     return float(max(1, math.floor(seconds)))
 
 
@@ -156,14 +159,24 @@ def _fields(text: str) -> str:
     """Five fields in the form that cronsim takes. Raises ScheduleError."""
     if text.startswith("@"):
         if text.strip() not in _NAMED:
-            raise ScheduleError(f"{text[:60]!r} is no schedule: known names are {', '.join(sorted(_NAMED))} and @every")
+            raise ScheduleError(
+                said(
+                    "%(text)r is no schedule: known names are %(named)s and @every",
+                    text=text[:60],
+                    named=", ".join(sorted(_NAMED)),
+                )
+            )
         return _NAMED[text.strip()]
     if "TZ" in text:
-        raise ScheduleError("a time zone does not belong into the schedule: name it in timeZone")
+        raise ScheduleError(said("a time zone does not belong into the schedule: name it in timeZone"))
     parts = text.split()
     if len(parts) != len(_FIELDS):
         raise ScheduleError(
-            f"{text[:60]!r} has {len(parts)} fields and must have 5: minute, hour, day of month, month, day of week"
+            said(
+                "%(text)r has %(count)s fields and must have 5: minute, hour, day of month, month, day of week",
+                text=text[:60],
+                count=len(parts),
+            )
         )
     return " ".join(_field(part.upper(), *field) for part, field in zip(parts, _FIELDS, strict=True))
 
@@ -176,13 +189,22 @@ def _term(text: str, title: str, low: int, high: int, names: tuple[str, ...]) ->
     match = _TERM.fullmatch(text)
     if match is None:
         right = f"a number from {low} to {high}" + (f" or a name such as {names[1]}" if names else "")
-        raise ScheduleError(f"{text[:40]!r} is no {title}: write *, {right}, a range such as {low}-{high}, a step such as */2")
+        raise ScheduleError(
+            said(
+                "%(text)r is no %(title)s: write *, %(right)s, a range such as %(low)s-%(high)s, a step such as */2",
+                text=text[:40],
+                title=title,
+                right=right,
+                low=low,
+                high=high,
+            )
+        )
     first, last, step = match.groups()
     if step is not None and int(step) == 0:
-        raise ScheduleError(f"the step of the {title} {text!r} must be 1 or more")
+        raise ScheduleError(said("the step of the %(title)s %(text)r must be 1 or more", title=title, text=text))
     if first in "*?":
         if last is not None:
-            raise ScheduleError(f"{text!r} is no {title}: a range begins with a number")
+            raise ScheduleError(said("%(text)r is no %(title)s: a range begins with a number", text=text, title=title))
         if step in (None, "1"):
             return "*"
         # A step that leaves days out narrows the days as a list of them would; one of hours goes by elapsed time.
@@ -190,7 +212,7 @@ def _term(text: str, title: str, low: int, high: int, names: tuple[str, ...]) ->
     start = _number(first, title, low, high, names)
     end = _number(last, title, low, high, names) if last is not None else (high if step is not None else start)
     if end < start:
-        raise ScheduleError(f"the {title} {text!r} begins after its end")
+        raise ScheduleError(said("the %(title)s %(text)r begins after its end", title=title, text=text))
     return f"{start}-{end}" + (f"/{step}" if step is not None else "") if end > start else str(start)
 
 
@@ -199,5 +221,5 @@ def _number(text: str, title: str, low: int, high: int, names: tuple[str, ...]) 
         return names.index(text) + low
     if not (text.isdecimal() and len(text) < 5 and low <= int(text) <= high):
         right = f"from {low} to {high}" + (f", or {names[0]} to {names[-1]}" if names else "")
-        raise ScheduleError(f"{text!r} is no {title}: they go {right}")
+        raise ScheduleError(said("%(text)r is no %(title)s: they go %(right)s", text=text, title=title, right=right))
     return int(text)

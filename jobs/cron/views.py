@@ -64,7 +64,7 @@ def cron_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase
             return redirect("jobs:crons")
         obj = writes.act(cron, action, request.user.get_username())
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
     else:
         messages.success(request, _done(action) % {"name": obj["metadata"]["name"]})
     return redirect("jobs:cron", uid)

@@ -14,6 +14,7 @@ from cluster.kinds import JOB_FLOW, JOB_TEMPLATE
 from cluster.names import LABEL_ADVICE, SUBDOMAIN_ADVICE, is_dns_subdomain
 from cluster.pointers import pointer
 from cluster.port import Obj, Reader
+from cluster.said import said
 from cluster.validation import Faults, check_shape, few, prune, without_nulls
 from jobs.flows.parts import circle, job_name, job_spec
 from jobs.flows.patching import PatchError
@@ -90,7 +91,11 @@ def _check_name(meta: dict[str, Any], what: str, faults: Faults) -> str:
         faults.add("/metadata/name", "is required: " + SUBDOMAIN_ADVICE, "required")
     elif not is_dns_subdomain(full) or len(full) > _LONGEST_JOB_NAME:
         field = "name" if name else "generateName"
-        faults.add(f"/metadata/{field}", f"{name or generated!r} is no {what}'s name: {LABEL_ADVICE}", "format")
+        faults.add(
+            f"/metadata/{field}",
+            said("%(name)r is no %(what)s's name: %(advice)s", name=name or generated, what=what, advice=LABEL_ADVICE),
+            "format",
+        )
         return "x"
     return full or "x"
 
@@ -99,23 +104,27 @@ def _check_unchanged(flow: Obj, old: Obj, faults: Faults) -> None:
     new_spec, old_spec = flow.get("spec") or {}, without_nulls(old["spec"])
     for field in sorted((new_spec.keys() | old_spec.keys()) - {"jobRetainPolicy"}):
         if new_spec.get(field) != old_spec.get(field):
-            why = "cannot change once the flow is made: only jobRetainPolicy can; make another flow"
+            why = said("cannot change once the flow is made: only jobRetainPolicy can; make another flow")
             faults.add(pointer("spec", field), why, "immutable")
 
 
 def _check_parts(flow: Obj, name: str, request: Request, scheduler: str, faults: Faults) -> None:
     parts = flow["spec"].get("flows") or []
     if not parts:
-        faults.add("/spec/flows", "must have at least one job: name a JobTemplate", "required")
+        faults.add("/spec/flows", said("must have at least one job: name a JobTemplate"), "required")
     if len(parts) > _MOST_PARTS:
-        faults.add("/spec/flows", f"has {len(parts)} jobs: at most {_MOST_PARTS}", "range")
+        faults.add("/spec/flows", said("has %(count)s jobs: at most %(most)s", count=len(parts), most=_MOST_PARTS), "range")
         return
     places: dict[str, int] = {}
     for index, part in enumerate(parts):
         title = part.get("name")
         if title in places:
-            said = f"job {places[title]} is made from {title!r} too: a template can stand in a flow once"
-            faults.add(f"/spec/flows/{index}/name", said, "duplicate")
+            told = said(
+                "job %(places)s is made from %(title)r too: a template can stand in a flow once",
+                places=places[title],
+                title=title,
+            )
+            faults.add(f"/spec/flows/{index}/name", told, "duplicate")
         elif title:
             places[title] = index
     templates = _templates(flow, places, request.reader, faults)
@@ -127,8 +136,8 @@ def _check_parts(flow: Obj, name: str, request: Request, scheduler: str, faults:
             faults.extend(_faults_of_job(name, parts[index], index, spec, request.reader, scheduler))
     ring = circle({title: _targets(parts[index], places) for title, index in places.items()})
     if ring:
-        said = f"makes a circle: {' waits for '.join(ring[:10])}; leave one of them out"
-        faults.add(f"/spec/flows/{places[ring[0]]}/dependsOn/targets", said, "cycle")
+        told = said("makes a circle: %(ring)s; leave one of them out", ring=" waits for ".join(ring[:10]))
+        faults.add(f"/spec/flows/{places[ring[0]]}/dependsOn/targets", told, "cycle")
 
 
 def _templates(flow: Obj, places: dict[str, int], reader: Reader, faults: Faults) -> dict[str, Obj]:
@@ -140,15 +149,20 @@ def _templates(flow: Obj, places: dict[str, int], reader: Reader, faults: Faults
         except NotFound:
             others = few(objects.namespace(t) for t in reader.list(JOB_TEMPLATE).items if objects.name(t) == title)
             where = f" (there is one in {others})" if others else ""
-            said = f"there is no JobTemplate {title!r} in namespace {namespace!r}{where}: create it first or name another"
-            faults.add(f"/spec/flows/{index}/name", said, "not_found")
+            told = said(
+                "there is no JobTemplate %(title)r in namespace %(namespace)r%(where)s: create it first or name another",
+                title=title,
+                namespace=namespace,
+                where=where,
+            )
+            faults.add(f"/spec/flows/{index}/name", told, "not_found")
     return found
 
 
 def _job_spec(part: Obj, template: Obj, index: int, faults: Faults) -> dict[str, Any] | None:
     patch = part.get("patch") or {}
     if patch.get("spec") is not None and patch.get("jobSpec") is not None:
-        faults.add(f"/spec/flows/{index}/patch/jobSpec", "stands beside spec: give one of the two", "conflict")
+        faults.add(f"/spec/flows/{index}/patch/jobSpec", said("stands beside spec: give one of the two"), "conflict")
     try:
         return job_spec(template, part)
     except PatchError as error:
@@ -167,8 +181,8 @@ def _faults_of_job(name: str, part: Obj, index: int, spec: Any, reader: Reader, 
         if patch or fault.pointer == named:
             yield fault
         else:
-            said = f"makes a job that is refused: {fault.pointer} {fault.message}"
-            yield FieldError(named, said, fault.code)
+            told = said("makes a job that is refused: %(pointer)s %(message)s", pointer=fault.pointer, message=fault.message)
+            yield FieldError(named, told, fault.code)
 
 
 def _targets(part: Obj, places: dict[str, int]) -> list[str]:
@@ -184,8 +198,8 @@ def _said_targets(part: Obj) -> list[tuple[int, str]]:
 def _check_targets(part: Obj, index: int, places: dict[str, int], faults: Faults) -> None:
     for at, target in _said_targets(part):
         if target not in places:
-            said = f"there is no {target!r} in this flow: name one of {few(places)}"
-            faults.add(f"/spec/flows/{index}/dependsOn/targets/{at}", said, "not_found")
+            told = said("there is no %(target)r in this flow: name one of %(places)s", target=target, places=few(places))
+            faults.add(f"/spec/flows/{index}/dependsOn/targets/{at}", told, "not_found")
 
 
 def _check_probe(part: Obj, index: int, specs: dict[str, Any], faults: Faults) -> None:
@@ -195,7 +209,7 @@ def _check_probe(part: Obj, index: int, specs: dict[str, Any], faults: Faults) -
         return
     where = f"/spec/flows/{index}/dependsOn"
     if not targets:
-        faults.add(f"{where}/targets", "is required beside a probe: name the jobs whose pods are asked", "required")
+        faults.add(f"{where}/targets", said("is required beside a probe: name the jobs whose pods are asked"), "required")
         return
     known = [
         task.get("name") or f"default{at}"
@@ -208,13 +222,21 @@ def _check_probe(part: Obj, index: int, specs: dict[str, Any], faults: Faults) -
         for at, question in enumerate(probe.get(field) or []):
             place, role = f"{where}/probe/{field}/{at}", question.get("taskName")
             if role and whole and role not in known:
-                faults.add(f"{place}/taskName", f"no target has a task {role!r}: name one of {few(known)}", "not_found")
+                faults.add(
+                    f"{place}/taskName",
+                    said("no target has a task %(role)r: name one of %(known)s", role=role, known=few(known)),
+                    "not_found",
+                )
             path, header = question.get("path") or "/", question.get("httpHeader") or {}
             if field == "httpGetList" and not _PATH.fullmatch(path):
-                faults.add(f"{place}/path", f"{path!r} is no path: begin with '/', encode blanks and other signs", "format")
+                faults.add(
+                    f"{place}/path",
+                    said("%(path)r is no path: begin with '/', encode blanks and other signs", path=path),
+                    "format",
+                )
             text = f"{header.get('name') or ''}{header.get('value') or ''}"
             if not text.isprintable() or not text.isascii():
-                faults.add(f"{place}/httpHeader", "must be printable ASCII text", "format")
+                faults.add(f"{place}/httpHeader", said("must be printable ASCII text"), "format")
 
 
 def _check_unused(template: Obj, reader: Reader) -> None:
@@ -223,5 +245,5 @@ def _check_unused(template: Obj, reader: Reader) -> None:
     for flow in reader.list(JOB_FLOW, namespace).items:
         parts = {part["name"] for part in flow["spec"].get("flows") or []}
         if name in parts and phase_of(flow) not in ENDED and not objects.is_deleting(flow):
-            said = f"job template {namespace}/{name} is used by flow {objects.name(flow)}, which has not ended"
-            raise Forbidden(f"{said}: delete the flow first, or wait for its end")
+            told = f"job template {namespace}/{name} is used by flow {objects.name(flow)}, which has not ended"
+            raise Forbidden(said("%(told)s: delete the flow first, or wait for its end", told=told))

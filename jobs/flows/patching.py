@@ -11,6 +11,7 @@ from typing import Any
 
 from cluster.errors import FieldError
 from cluster.pointers import pointer
+from cluster.said import said
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "tasks": ("name",),
@@ -72,12 +73,16 @@ def _items(old: list[Any], new: list[Any], name: str, where: tuple[str | int, ..
     for index, item in enumerate(new):
         place = (*where, index)
         if not isinstance(item, dict):
-            faults.append(FieldError(pointer(*place), "must be a mapping", "type"))
+            faults.append(FieldError(pointer(*place), said("must be a mapping"), "type"))
             continue
         at = _place(result, old, item, name)
         if at is None:
-            said = f"must say by its {name} which of the template's {len(old)} it changes, or what the new one is called"
-            faults.append(FieldError(pointer(*place, name), said, "required"))
+            told = said(
+                "must say by its %(name)s which of the template's %(count)s it changes, or what the new one is called",
+                name=name,
+                count=len(old),
+            )
+            faults.append(FieldError(pointer(*place, name), told, "required"))
         elif at == len(result):
             result.append(item)
         else:

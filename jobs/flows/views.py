@@ -98,7 +98,7 @@ def _delete(request: HttpRequest, row: Any, action: str, words: str, views: tupl
     try:
         owned.delete(kind, row.namespace, row.name, row.uid, project)
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
         return redirect(views[0], row.uid)
     messages.success(request, _("%(name)s was deleted.") % {"name": row.name})
     return redirect(views[1])

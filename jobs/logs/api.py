@@ -19,6 +19,7 @@ from cluster import runtime
 from cluster.access import policy
 from cluster.errors import BadRequest, FieldError
 from cluster.rest.views import route
+from cluster.said import said
 from jobs.logs import asked as parameters
 from jobs.logs import sources
 from jobs.logs.asked import Asked
@@ -68,7 +69,12 @@ class PodLog(APIView):
         job = Job.objects.filter(pk=pod.job_uid).first() if pod.job_uid else None
         names = sources.containers(pod, job)
         if asked.container and asked.container not in names:
-            message = f"pod {pod} has no container {asked.container[:63]!r}; it has {', '.join(names) or 'none yet'}"
+            message = said(
+                "pod %(pod)s has no container %(container)r; it has %(names)s",
+                pod=pod,
+                container=asked.container[:63],
+                names=", ".join(names) or "none yet",
+            )
             raise BadRequest(message, [FieldError("?container", message)])
         asked = replace(asked, container=asked.container or sources.main_container(pod, job))
 
@@ -93,7 +99,10 @@ class JobLogs(APIView):
         rows = policy().visible(request.user, Pod.objects.filter(job_uid=job.uid))
         wanted = rows.filter(**{field: value for field, value in (("task", asked.task), ("name", asked.pod)) if value})
         if wanted.count() > sources.most_pods():
-            message = f"the logs of at most {sources.most_pods():,} pods are read together: name a task or a pod"
+            message = said(
+                "the logs of at most %(most_pods)s pods are read together: name a task or a pod",
+                most_pods=f"{sources.most_pods():,}",
+            )
             raise BadRequest(message, [FieldError("?pod", message, "range")])
 
         def look() -> list[Source]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from cluster.errors import BadRequest, FieldError
 from cluster.logs.records import instant
 from cluster.objects import parse_time
+from cluster.said import said, told
 
 MOST_LINES = 1_000_000
 _TRUE, _FALSE = ("true", "1"), ("false", "0", "")
@@ -40,13 +41,15 @@ class Asked:
 def parse(given: Mapping[str, str], known: tuple[str, ...], now: float) -> Asked:
     """Every fault at once. `now` is the cluster's present. Raises BadRequest."""
     faults = [
-        FieldError(f"?{key}", f"is no parameter of logs; there are {', '.join(known)}") for key in given if key not in known
+        FieldError(f"?{key}", said("is no parameter of logs; there are %(known)s", known=", ".join(known)))
+        for key in given
+        if key not in known
     ]
     flags = {key: _flag(given.get(key, ""), key, faults) for key in ("follow", "previous", "timestamps", "download")}
     numbers = {key: _number(given.get(key), key, faults) for key in ("tailLines", "sinceSeconds", "limitBytes")}
     since = _since(given.get("sinceTime"), numbers["sinceSeconds"], now, faults)
     if given.get("format", "text") not in ("text", "json"):
-        faults.append(FieldError("?format", "is text or json"))
+        faults.append(FieldError("?format", said("is text or json")))
     if faults:
         raise BadRequest("; ".join(f"{fault.pointer} {fault.message}" for fault in faults), faults)
     return Asked(
@@ -67,7 +70,7 @@ def parse(given: Mapping[str, str], known: tuple[str, ...], now: float) -> Asked
 
 def _flag(text: str, key: str, faults: list[FieldError]) -> bool:
     if text.lower() not in (*_TRUE, *_FALSE):
-        faults.append(FieldError(f"?{key}", f"is true or false, not {text[:40]!r}"))
+        faults.append(FieldError(f"?{key}", said("is true or false, not %(text)r", text=text[:40])))
     return text.lower() in _TRUE
 
 
@@ -75,18 +78,18 @@ def _number(text: str | None, key: str, faults: list[FieldError]) -> int | None:
     if text is None or text == "":
         return None
     if not re.fullmatch(r"[0-9]{1,12}", text):
-        faults.append(FieldError(f"?{key}", f"is a whole number of 0 or more, not {text[:40]!r}"))
+        faults.append(FieldError(f"?{key}", said("is a whole number of 0 or more, not %(text)r", text=text[:40])))
         return None
     return min(int(text), MOST_LINES) if key == "tailLines" else int(text)
 
 
 def _since(text: str | None, seconds: int | None, now: float, faults: list[FieldError]) -> str:
     if text and seconds is not None:
-        faults.append(FieldError("?sinceTime", "goes not together with sinceSeconds"))
+        faults.append(FieldError("?sinceTime", said("goes not together with sinceSeconds")))
     if text:
         try:
             return instant(parse_time(text.replace(" ", "+")))
         except (ValueError, OverflowError, OSError) as error:
-            faults.append(FieldError("?sinceTime", str(error)))
+            faults.append(FieldError("?sinceTime", told(error)))
             return ""
     return "" if seconds is None else instant(max(0.0, now - seconds))

@@ -14,6 +14,7 @@ from django.db import connections
 from django.http import StreamingHttpResponse
 
 from cluster.errors import TooManyRequests
+from cluster.said import said
 from jobs.logs.asked import Asked
 from jobs.logs.reading import Line, Reading
 from jobs.logs.sources import Source
@@ -99,7 +100,12 @@ class Followed(StreamingHttpResponse):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not _followers.acquire(blocking=False):
-            raise TooManyRequests(f"{MOST_FOLLOWERS} logs are being followed already: try again later, or read without follow")
+            raise TooManyRequests(
+                said(
+                    "%(most)s logs are being followed already: try again later, or read without follow",
+                    most=MOST_FOLLOWERS,
+                )
+            )
         self._holds = True
         super().__init__(*args, **kwargs)
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cluster import runtime
 from cluster.access import policy, seen
 from cluster.errors import ApiError
+from cluster.said import words
 from jobs import keys, operations, summary
 from jobs.blueprints.shown import origin_of
 from jobs.choices import job_mark
@@ -118,7 +119,7 @@ def _act(request: HttpRequest, job: Job, action: Action) -> HttpResponseBase:
             user = request.user.get_username()
             operations.act(runtime.current(), job.namespace, job.name, action.name, uid=job.uid, user=user)
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
     else:
         messages.success(request, action.done % {"name": job.name})
     return redirect("jobs:list") if action is DELETE else redirect("jobs:detail", uid=job.uid)

@@ -9,6 +9,7 @@ from cluster import objects
 from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 from cluster.kinds import JOB, Kind
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from jobs.keys import FIELD_MANAGER
 
 
@@ -41,7 +42,7 @@ class Maker:
         if any(owner.get("uid") == objects.uid(self._job) for owner in owners) and not objects.is_deleting(found):
             return found
         if objects.is_deleting(found) or any(_is_predecessor(owner, self._job) for owner in owners):
-            raise Unavailable(f"{kind.kind} {name} of before is still being removed")
+            raise Unavailable(said("%(kind)s %(name)s of before is still being removed", kind=kind.kind, name=name))
         raise Taken(kind, name)
 
     def keep(self, kind: Kind, name: str, body: Obj) -> None:

@@ -60,7 +60,7 @@ class Ray(Plugin):
         given = self.arguments
         head = named(job["spec"], given.text("head"))
         if head is None:
-            raise ApiError(f"there is no task {given.text('head')!r}, which is to be the head")
+            raise ApiError(said("there is no task %(text)r, which is to be the head", text=given.text("head")))
         for container in containers(pod, init=False):
             if (role_of(pod), container.get("name")) == (given.text("head"), given.text("headContainer")):
                 for name, flag in _PORTS.items():

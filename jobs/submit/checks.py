@@ -13,7 +13,7 @@ from cluster import documents
 from cluster.errors import ApiError, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Cluster, Obj
-from cluster.said import words
+from cluster.said import told, words
 from jobs import operations
 from jobs.blueprints import operations as blueprints
 from jobs.submit import forms
@@ -79,7 +79,7 @@ def check(cluster: Cluster, text: str, *, user: Any, start: Mapping[str, str] | 
     try:
         result.draft = draft if draft is not None and draft.text == text else Draft(text)
     except DraftError as error:
-        result.faults = [Fault(str(error), line=error.line)]
+        result.faults = [Fault(words(told(error)), line=error.line)]
         return result
     result.inputs = forms.inputs(result.draft, start)
     _admit(cluster, result, found[0], user.get_username())

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from cluster.embedded.patches import merge
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.models import Job
 from jobs.pages.yamlview import dump
@@ -23,7 +24,7 @@ MAX_NAME = 63
 def manifest(job: Job, patch: Obj | None = None) -> str:
     """The draft's YAML, changed by a merge patch. Raises ValueError for what is no Volcano Job, such as a group of bare pods."""
     if job.manifest.get("kind") != "Job" or not isinstance(job.manifest.get("spec"), dict):
-        raise ValueError(f"{job} was not submitted as a Job")
+        raise ValueError(said("%(job)s was not submitted as a Job", job=job))
     taken = Job.objects.filter(namespace=job.namespace, deleted_at=None).values_list("name", flat=True)
     clone = stripped(job.manifest, next_name(job.name, set(taken)))
     clone["metadata"].setdefault("annotations", {})[keys.CLONED_FROM] = job.uid

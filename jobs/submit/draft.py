@@ -23,6 +23,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from cluster import documents
 from cluster.errors import BadRequest
+from cluster.said import said
 
 Path = tuple[str | int, ...]
 _BROKEN = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
@@ -53,13 +54,13 @@ class Draft:
             text = getattr(error, "problem", None) or str(error).splitlines()[0]
             raise DraftError(str(text), mark.line + 1 if mark else None) from error
         except RecursionError as error:
-            raise DraftError("nested too deeply") from error
+            raise DraftError(said("nested too deeply")) from error
         except _BROKEN as error:
-            raise DraftError(f"a value cannot be read: {str(error)[:100]}") from error
+            raise DraftError(said("a value cannot be read: %(error)s", error=str(error)[:100])) from error
         if root is None:
             return CommentedMap()
         if not isinstance(root, CommentedMap):
-            raise DraftError("a manifest is a mapping (apiVersion, kind, metadata, spec)", 1)
+            raise DraftError(said("a manifest is a mapping (apiVersion, kind, metadata, spec)"), 1)
         return root
 
     def get(self, path: Path, default: Any = None) -> Any:
@@ -208,7 +209,7 @@ class _Constructor(RoundTripConstructor):
 
     def _text(self, node: Any) -> str:
         if self.resolver.resolve(type(node), node.value, (True, False)) != node.ctag:
-            raise ValueError(f"{node.value!r} is not what its tag says")
+            raise ValueError(said("%(value)r is not what its tag says", value=node.value))
         return str(node.value)
 
 

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from cluster import documents, runtime
 from cluster.access import policy, seen
 from cluster.errors import ApiError, Unavailable
+from cluster.said import told, words
 from jobs import keys, writes
 from jobs.blueprints.shown import named
 from jobs.models import Job
@@ -143,7 +144,7 @@ def _loaded(request: HttpRequest) -> HttpResponse:
         text = text_of(request.FILES.get("file"))
     except ApiError as error:
         checked = _checked(request, request.POST.get("yaml", ""), None)
-        checked.faults.insert(0, Fault(error.message))
+        checked.faults.insert(0, Fault(words(error.message)))
         return _page(request, checked, status=error.status if error.status == 413 else 422)
     return _page(request, _checked(request, text, None), first=True)
 
@@ -164,7 +165,7 @@ def _edited(request: HttpRequest, wish: str) -> Check:
             _change_tasks(draft, wish)
         except DraftError as error:
             checked = _checked(request, text, start)
-            checked.faults.append(Fault(str(error), line=error.line))
+            checked.faults.append(Fault(words(told(error)), line=error.line))
             return checked
         text = draft.text
     return _checked(request, text, start, draft)
@@ -183,7 +184,7 @@ def _checked(request: HttpRequest, text: str, start: dict[str, str] | None, draf
         return check(runtime.current(), text, user=request.user, start=start, draft=draft)
     except Unavailable as error:
         checked = Check(text)
-        checked.faults = [Fault(error.message)]
+        checked.faults = [Fault(words(error.message))]
         return checked
 
 

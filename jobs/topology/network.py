@@ -13,6 +13,7 @@ from cluster import queries
 from cluster.access import policy
 from cluster.models import HyperNode
 from cluster.objects import RACK_LABEL, SPINE_LABEL
+from cluster.said import told
 from jobs.topology.stock import Machine
 from scheduler.model.resources import Mask
 from scheduler.topology.hypernodes import TOP, Domain, HyperNodes, Member, Spec, read
@@ -75,7 +76,7 @@ def _made(
         try:
             specs.append(read({"metadata": {"name": row.name}, "spec": spec}))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            aside[row.name] = str(error)
+            aside[row.name] = told(error)
     tree = HyperNodes(specs, Rows(names, labels))
     return Network(tree, _words(tree), not rows, {**aside, **tree.aside})
 

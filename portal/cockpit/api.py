@@ -18,6 +18,7 @@ from cluster import runtime
 from cluster.errors import BadRequest, FieldError, Invalid
 from cluster.rest.parsers import only
 from cluster.rest.views import Allowed, route
+from cluster.said import said
 from portal.cockpit import configuration, cycles, judged, ledger, snapshots, what_if
 from portal.cockpit.draft import Draft
 from portal.cockpit.health import health
@@ -63,7 +64,8 @@ class SchedulerViewSet(ViewSet):
         if window not in cycles.WINDOWS:
             known = ", ".join(cycles.WINDOWS)
             raise BadRequest(
-                f"window is one of {known}, not {window!r}", [FieldError("?window", f"must be one of {known}", "choice")]
+                said("window is one of %(known)s, not %(window)r", known=known, window=window),
+                [FieldError("?window", said("must be one of %(known)s", known=known), "choice")],
             )
         stretch = cycles.read(window, runtime.now(), cycles.FIELDS)
         return Response({"window": window, "figures": asdict(stretch.figures), "cycles": [_row(each) for each in stretch.rows]})
@@ -89,14 +91,21 @@ class SchedulerViewSet(ViewSet):
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def configuration(self, request: Request) -> Response:
-        """The configuration in force, its version, its warnings, and the faults of a newer file that is not used."""
-        row, newest, place = configuration.in_force(), configuration.newest_version(), configuration.target()
+        """The configuration in force (`text`, `in_force` its version; null: none that is known) with its warnings.
+
+        `version` is the newest, which is where the scheduler reads (`place`; `absent`: it is not there and would be made), and
+        the one to name when something is saved; `faults` say why it is not used. `writable`: nothing speaks against saving.
+        """
+        standing = configuration.standing(asks=True)
+        row, newest, place = standing.told, standing.newest, standing.place
         if row is None or newest is None:
             raise Http404("no scheduler has told its configuration yet")
         return Response({
-            "version": newest.pk, "text": row.text, "source": row.source, "since": row.since, "faults": row.faults,
+            "version": newest.pk, "in_force": standing.in_force.pk if standing.in_force is not None else None,
+            "text": row.text, "source": row.source, "since": row.since, "faults": row.faults,
             "warnings": [asdict(each) for each in configuration.warnings(row.text)],
-            "writable": place.path is not None, "why_not": place.why,
+            "place": str(place) if place is not None else None, "absent": standing.is_absent,
+            "writable": place is not None and not standing.why, "why_not": standing.why,
         })  # fmt: skip
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT})
@@ -106,7 +115,8 @@ class SchedulerViewSet(ViewSet):
         text, version, note = given.get("text"), given.get("version"), given.get("note", "")
         if not isinstance(text, str) or isinstance(version, bool) or not isinstance(version, int) or not isinstance(note, str):
             raise BadRequest(
-                "give text, and the number of the version that it was made from", [FieldError("/version", "is needed")]
+                said("give text, and the number of the version that it was made from"),
+                [FieldError("/version", said("is needed"))],
             )
         saved = configuration.save(text, version, request.user.get_username(), note)
         return Response(_version(saved))
@@ -116,8 +126,8 @@ class SchedulerViewSet(ViewSet):
         """Look at a text (`{"text": …}`): its faults with their lines, what is different, and what it would do."""
         text = only(request.data).obj.get("text")
         if not isinstance(text, str):
-            raise BadRequest("give the text", [FieldError("/text", "must be a text")])
-        checked, newest = configuration.check(text), configuration.newest_version()
+            raise BadRequest(said("give the text"), [FieldError("/text", said("must be a text"))])
+        checked, newest = configuration.check(text), configuration.standing().newest
         told: Json = {
             "faults": [asdict(each) for each in checked.faults],
             "diff": [each.text for each in configuration.diff(newest.text if newest else "", text)],
@@ -131,6 +141,7 @@ class SchedulerViewSet(ViewSet):
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def versions(self, request: Request) -> Response:
         """The newest versions with who, when, and what each changed."""
+        configuration.standing()  # what is there now is one of them
         found = configuration.history()
         return Response([_version(each) | {"diff": [line.text for line in diff]} for each, diff in found])
 
@@ -143,12 +154,12 @@ class SchedulerViewSet(ViewSet):
         given = only(request.data).obj
         checked = configuration.check(str(given["conf"])) if given.get("conf") else None
         if checked is not None and checked.faults:
-            raise Invalid("the configuration has faults", [FieldError("/conf", str(each)) for each in checked.faults])
+            raise Invalid(said("the configuration has faults"), [FieldError("/conf", each.sentence) for each in checked.faults])
         draft = Draft.read(given)
         with current().pinned() as view:
             found = what_if.ask(view, draft, checked.loaded if checked else None) if not draft.faults else None
         if found is None:
-            raise Invalid("the draft has faults", [FieldError(f"/{key}", text) for key, text in draft.faults.items()])
+            raise Invalid(said("the draft has faults"), [FieldError(f"/{key}", text) for key, text in draft.faults.items()])
         return Response(what_if.as_json(request.user, found))
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
@@ -166,7 +177,10 @@ def _row(found: Cycle) -> Json:
 
 
 def _version(found: ConfigurationVersion) -> Json:
-    return {"version": found.pk, "at": found.at, "who": found.who, "note": found.note, "source": found.source}
+    return {
+        "version": found.pk, "at": found.at, "who": found.who, "note": found.note, "source": found.source,
+        "writing": found.writing,
+    }  # fmt: skip
 
 
 def _job(found: Any) -> Json | None:

@@ -5,24 +5,25 @@ Two never overwrite each other: who saves says which version he began from.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import unified_diff
-from itertools import pairwise
 from pathlib import Path
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from cluster import runtime
-from cluster.errors import BadRequest, Conflict, FieldError, Forbidden
+from cluster.errors import ApiError, BadRequest, Conflict, FieldError, Forbidden, Unanswered
+from cluster.said import words
 from portal import parts
-from portal.models import ConfigurationVersion, SchedulerConfiguration
+from portal.cockpit import versions
+from portal.cockpit.places import FilePlace, MapPlace, Place
+from portal.cockpit.versions import Live
+from portal.models import ConfigurationVersion, SchedulerConfiguration, Writing
 from scheduler import conf as configuration
 from scheduler.conf import ConfError, Configuration, Fault
+from scheduler.configmap import MapKey
 from scheduler.unknown import unknown_arguments
 
 LONGEST = 100_000
@@ -80,9 +81,9 @@ def diff(old: str, new: str) -> list[Changed]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a new configuration is written: `path`, or None with the reason `why` it cannot be from here."""
+    """Where a new configuration is written: `place`, or None with the reason `why` it cannot be from here."""
 
-    path: Path | None
+    place: Place | None
     why: str = ""
 
 
@@ -92,14 +93,20 @@ def target() -> Target:
     if not settings.BASALT_SCHEDULER:
         return Target(None, _("Another scheduler than Basalt’s serves this cluster."))
     if running is None:
-        return Target(None, _("The scheduler is a process of its own: its file is in a ConfigMap or on its machine."))
-    source = running.scheduler.conf.state.source
-    if not source:
+        return _elsewhere(told())
+    path = running.scheduler.conf.path
+    if path is None:
         return Target(None, _("The scheduler was started without a file."))
-    path = Path(source)
     if path.is_relative_to(settings.BASE_DIR):
-        path = own_file()  # what came with the program stays as it came
-    return Target(path) if _writable(path) else Target(None, _("The file %(path)s may not be written.") % {"path": path})
+        return Target(FilePlace(own_file(), path))  # what came with the program stays as it came
+    return Target(FilePlace(path, path))
+
+
+def _elsewhere(row: SchedulerConfiguration | None) -> Target:
+    """Where a scheduler that is a process of its own reads it."""
+    if row is not None and row.watched:
+        return Target(MapPlace(MapKey.parse(row.watched)))
+    return Target(None, _("The scheduler is a process of its own, and reads a file of its machine."))
 
 
 def own_file() -> Path:
@@ -107,76 +114,118 @@ def own_file() -> Path:
     return Path(settings.DATA_DIR) / FILE
 
 
-def _writable(path: Path) -> bool:
-    return os.access(path if path.exists() else path.parent, os.W_OK) and os.access(path.parent, os.W_OK)
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand where it is written.
+
+    `why` is why it cannot be written from here, empty when it can. `newest` is the version that is there, `in_force` the one
+    that the scheduler runs by (None: one that is not known), `told` what it told last.
+    """
+
+    place: Place | None
+    live: Live | None
+    why: str
+    newest: ConfigurationVersion | None
+    in_force: ConfigurationVersion | None
+    told: SchedulerConfiguration | None
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing that a text could be written to, and it is to be made."""
+        return self.live is not None and not self.live.exists and isinstance(self.place, MapPlace)
+
+    @property
+    def kubectl(self) -> str:
+        """What makes the ConfigMap that is absent, from the file that is offered."""
+        if not isinstance(self.place, MapPlace):
+            return ""
+        key = self.place.key
+        return f"kubectl -n {key.namespace} create configmap {key.name} --from-file={key.key}={FILE}"
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the scheduler has not taken up what is there, and does not say why not."""
+        if self.newest is None or self.told is None or self.newest.text == self.told.text:
+            return False
+        return not (self.told.faults and self.told.broken == self.newest.text)
+
+
+def standing(*, asks: bool = False) -> Standing:
+    """Look at what is really there. `asks`: also whether it may be written."""
+    found = target()
+    why, live = found.why, None
+    if found.place is not None:
+        try:
+            live = _look(found.place)
+            why = found.place.refused(live) if asks else ""
+        except ApiError as error:
+            why = _("What is at %(place)s cannot be read: %(why)s") % {"place": found.place, "why": words(error.message)}
+    return Standing(found.place, live, why, versions.newest(), versions.in_force(), told())
+
+
+def _look(place: Place) -> Live:
+    return versions.look(place.read, str(place), alone=place.alone)
 
 
 def save(text: str, base: int, who: str, note: str = "") -> ConfigurationVersion:
     """Write a configuration, which the running scheduler then reads, and keep it as a version.
 
-    `base` is the version that it was made from. Raises BadRequest with every fault, Conflict when another version is in force by
-    now, Forbidden where it cannot be written from here.
+    `base` is the version that it was made from. Raises BadRequest with every fault, Conflict when another version is in its
+    place by now, Forbidden where it cannot be written from here, and whatever the cluster refuses it with.
     """
     checked = check(text)
     if checked.faults:
         raise BadRequest(_("The configuration has faults."), [_field(fault) for fault in checked.faults])
-    place = target()
-    if place.path is None:
-        raise Forbidden(place.why)
+    found = target()
+    place = found.place
+    if place is None:
+        raise Forbidden(found.why)
     with _saving:
-        newest = newest_version()
-        if newest is not None and newest.pk != base:
-            raise Conflict(
-                _("Version %(newest)s is in force by now, and this was made from version %(base)s.")
-                % {"newest": newest.pk, "base": base}
-            )
-        version = ConfigurationVersion(at=runtime.now(), who=who, source=str(place.path), text=text, note=note[:200])
-        version.save()  # before the scheduler tells of it, which would else count as somebody else's change
+        live = _look(place)
+        if why := place.refused(live):
+            raise Forbidden(why)
+        _check_base(base)
+        version = versions.begin(text, who, str(place), note, live)
         try:
-            _write(place.path, text)
-        except OSError as error:
-            version.delete()
-            raise Forbidden(_("The file cannot be written: %(why)s") % {"why": error.strerror or error}) from None
-        running = parts.current()
-        if running is not None:
-            running.scheduler.conf.follow(place.path)
+            place.write(text, live)
+        except Unanswered:
+            raise  # it may be written: whoever looks next sees
+        except ApiError as error:
+            versions.withdraw(version)
+            if isinstance(error, Conflict):
+                _look(place)
+                _check_base(base)
+            raise
+        versions.finish(version)
     return version
+
+
+def _check_base(base: int) -> None:
+    newest = versions.newest()
+    if newest is not None and newest.pk != base:
+        raise Conflict(
+            _("Version %(newest)s is there by now, and this was made from version %(base)s.")
+            % {"newest": newest.pk, "base": base}
+        )
 
 
 def _field(fault: Fault) -> FieldError:
     return FieldError(f"/line/{fault.line}" if fault.line else "/", fault.message)
 
 
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o640)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
-def newest_version() -> ConfigurationVersion | None:
-    """The version in force."""
-    return ConfigurationVersion.objects.first()
-
-
-def in_force() -> SchedulerConfiguration | None:
-    """What the scheduler told last."""
+def told() -> SchedulerConfiguration | None:
+    """What the scheduler told last: the configuration in force."""
     return SchedulerConfiguration.objects.first()
 
 
 def history(most: int = 50) -> list[tuple[ConfigurationVersion, list[Changed]]]:
-    """The newest versions, each with what it changed."""
+    """The newest versions, each with what it changed of the one before it that came where the scheduler reads."""
     found = list(ConfigurationVersion.objects.all()[: most + 1])
-    before = {each.pk: older.text for each, older in pairwise(found)}
-    return [(each, diff(before[each.pk], each.text) if each.pk in before else []) for each in found[:most]]
+    shown, before = [], found[-1] if len(found) > most else None
+    for version in reversed(found[:most]):
+        shown.append((version, diff(before.text, version.text) if before is not None else []))
+        before = version if version.writing == Writing.DONE else before
+    return shown[::-1]

@@ -15,8 +15,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from cluster.access import policy
 from cluster.errors import ApiError, Conflict
-from portal.cockpit import configuration, what_if
-from portal.cockpit.configuration import Checked
+from cluster.said import said, words
+from portal.cockpit import configuration, versions, what_if
+from portal.cockpit.configuration import Checked, Standing
 from portal.cockpit.draft import Draft
 from portal.cockpit.views import may
 from portal.cockpit.words import does
@@ -54,9 +55,10 @@ class Wrong:
 def shown(request: HttpRequest) -> HttpResponse:
     """The configuration in force, and what is wrong with a newer version of its file."""
     may(request, "scheduler.view")
-    row = configuration.in_force()
-    loaded, outdated = _load(row)
     may_read = policy().may(request.user, "scheduler.source")
+    standing = configuration.standing() if may_read else None
+    row = standing.told if standing is not None else configuration.told()
+    loaded, outdated = _load(row)
     context = {
         "conf": row if settings.BASALT_SCHEDULER else None,
         "is_elsewhere": not settings.BASALT_SCHEDULER,
@@ -66,7 +68,8 @@ def shown(request: HttpRequest) -> HttpResponse:
         "faults": [wrong(_fault(each), row.broken if may_read else "") for each in row.faults] if row else [],
         "odd": [wrong(each, row.text if may_read else "") for each in configuration.warnings(row.text)] if row else [],
         "text": row.text.splitlines() if row and may_read else [],
-        "version": configuration.newest_version(),
+        "version": standing.in_force if standing is not None else versions.in_force(),
+        "standing": standing,
         "may_change": policy().may(request.user, "scheduler.change"),
         "may_read": may_read,
     }
@@ -77,7 +80,8 @@ def shown(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest) -> HttpResponse:
     """The editor: a text is checked, compared with what is in force, tried on a copy, and saved."""
     may(request, "scheduler.change")
-    newest = configuration.newest_version()
+    standing = configuration.standing(asks=True)
+    newest = standing.newest
     if newest is None:
         return render(request, "portal/cockpit/edit.html", {"none": True}, status=409)
     if request.method == "GET":
@@ -87,20 +91,20 @@ def edit(request: HttpRequest) -> HttpResponse:
             if given.isascii() and given.isdigit() and len(given) < 19
             else newest
         )
-        return render(request, "portal/cockpit/edit.html", _editor(newest, (begun or newest).text, newest.pk))
+        return render(request, "portal/cockpit/edit.html", _editor(standing, newest, (begun or newest).text, newest.pk))
     text = request.POST.get("text", "").replace("\r\n", "\n")
     base, note = request.POST.get("base", ""), request.POST.get("note", "").strip()
     based = int(base) if base.isascii() and base.isdigit() and len(base) < 19 else 0
-    context = _editor(newest, text, based) | {"note": note, "tried": True}
+    context = _editor(standing, newest, text, based) | {"note": note, "tried": True}
     if request.POST.get("do") == "save" and not context["faults"]:
         try:
             saved = configuration.save(text, based, request.user.get_username(), note)
         except Conflict as error:
-            context |= {"conflict": error.message, "base": newest.pk}
+            context = _again(text) | {"note": note, "tried": True, "conflict": words(error.message)}
             return render(request, "portal/cockpit/edit.html", context, status=409)
         except ApiError as error:
-            return render(request, "portal/cockpit/edit.html", context | {"error": error.message}, status=error.status)
-        messages.success(request, _("Version %(number)s is saved; the next cycle runs by it.") % {"number": saved.pk})
+            return render(request, "portal/cockpit/edit.html", context | {"error": words(error.message)}, status=error.status)
+        messages.success(request, _saved(saved))
         return redirect("cockpit:configuration")
     if context["checked"].loaded is not None:
         context |= _effect(request, context["checked"])
@@ -111,7 +115,12 @@ def edit(request: HttpRequest) -> HttpResponse:
 def history(request: HttpRequest) -> HttpResponse:
     """Who changed what and when; each version can be begun from again."""
     may(request, "scheduler.source")
-    context = {"versions": configuration.history(), "may_change": policy().may(request.user, "scheduler.change")}
+    standing = configuration.standing()
+    context = {
+        "standing": standing,
+        "versions": configuration.history(),
+        "may_change": policy().may(request.user, "scheduler.change"),
+    }
     return render(request, "portal/cockpit/history.html", context)
 
 
@@ -126,9 +135,9 @@ def roll_back(request: HttpRequest, pk: int) -> HttpResponse:
         based = int(base) if base.isascii() and base.isdigit() and len(base) < 19 else 0
         saved = configuration.save(older.text, based, request.user.get_username(), note)
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
         return redirect("cockpit:history")
-    messages.success(request, _("Version %(number)s is saved; the next cycle runs by it.") % {"number": saved.pk})
+    messages.success(request, _saved(saved))
     return redirect("cockpit:configuration")
 
 
@@ -136,7 +145,7 @@ def roll_back(request: HttpRequest, pk: int) -> HttpResponse:
 def download(request: HttpRequest) -> HttpResponse:
     """A configuration as a file: the one in force, or the text that is sent."""
     may(request, "scheduler.source")
-    newest = configuration.in_force()
+    newest = configuration.told()
     text = request.POST.get("text", "").replace("\r\n", "\n") if request.method == "POST" else newest.text if newest else ""
     if len(text) > configuration.LONGEST:
         raise PermissionDenied
@@ -145,7 +154,18 @@ def download(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-def _editor(newest: ConfigurationVersion, text: str, base: int) -> dict[str, Any]:
+def _saved(version: ConfigurationVersion) -> str:
+    return _("Version %(number)s is saved; the next cycle runs by it.") % {"number": version.pk}
+
+
+def _again(text: str) -> dict[str, Any]:
+    """The editor after somebody else was quicker, or what is there is not what it was: from what is there now."""
+    standing = configuration.standing(asks=True)
+    assert standing.newest is not None
+    return _editor(standing, standing.newest, text, standing.newest.pk)
+
+
+def _editor(standing: Standing, newest: ConfigurationVersion, text: str, base: int) -> dict[str, Any]:
     checked = configuration.check(text)
     return {
         "checked": checked,
@@ -154,7 +174,7 @@ def _editor(newest: ConfigurationVersion, text: str, base: int) -> dict[str, Any
         "newest": newest,
         "faults": [wrong(fault, text) for fault in checked.faults],
         "diff": configuration.diff(newest.text, text),
-        "target": configuration.target(),
+        "standing": standing,
         "actions": [(name, does(name)) for name in sorted(registry.actions)],
         "plugins": [(name, does(name)) for name in sorted(registry.plugins)],
     }
@@ -166,7 +186,7 @@ def _effect(request: HttpRequest, checked: Checked) -> dict[str, Any]:
         with current().pinned() as view:
             found = what_if.ask(view, Draft(), checked.loaded)
     except ApiError as error:
-        return {"effect_error": error.message}
+        return {"effect_error": words(error.message)}
     return what_if.told(request.user, found) if found is not None else {}
 
 
@@ -177,7 +197,7 @@ def _load(row: SchedulerConfiguration | None) -> tuple[Configuration | None, str
     try:
         return conf.load(row.text), ""
     except conf.ConfError as error:
-        return None, str(error)
+        return None, words(said("%(faults)s", faults=error.sentences))
 
 
 def _action(loaded: Configuration, name: str) -> Part:
@@ -210,4 +230,4 @@ def wrong(fault: Fault, text: str) -> Wrong:
     lines = text.splitlines()
     first = max(fault.line - 1 - AROUND, 0)
     numbers = range(first + 1, min(fault.line + AROUND, len(lines)) + 1) if fault.line else ()
-    return Wrong(fault.line, fault.message, [(number, lines[number - 1], number == fault.line) for number in numbers])
+    return Wrong(fault.line, words(fault.message), [(number, lines[number - 1], number == fault.line) for number in numbers])

@@ -17,6 +17,7 @@ from cluster.disclosure import HIDDEN, LAST_APPLIED, shown
 from cluster.errors import ApiError, BadRequest, Unavailable
 from cluster.kinds import CONFIG_MAP, POD
 from cluster.port import Cluster, Obj
+from cluster.said import said
 from portal import parts
 from portal.body_limit import LIMIT
 from portal.models import SchedulerConfiguration
@@ -69,7 +70,7 @@ def _read(cluster: Cluster) -> list[Obj]:
                 found.append(event.object)
     finally:
         watch.close()
-    raise Unavailable("the cluster could not be read in time")
+    raise Unavailable(said("the cluster could not be read in time"))
 
 
 def _about_devices(obj: Obj) -> bool:
@@ -131,7 +132,9 @@ def replayed(content: bytes, conf: str = "") -> Decisions:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # no admission saw these objects
         log.warning("a snapshot cannot be replayed", exc_info=True)
-        raise BadRequest(f"the file cannot be replayed, since an object in it is not as its kind is: {error!r:.200}") from None
+        raise BadRequest(
+            said("the file cannot be replayed, since an object in it is not as its kind is: %(error)s", error=f"{error!r:.200}")
+        ) from None
 
 
 def packed(snapshot: Snapshot) -> bytes:
@@ -146,9 +149,9 @@ def load(content: bytes) -> Snapshot:
         try:
             content = reader.decompress(content, UNPACKED)
         except zlib.error as error:
-            raise BadRequest(f"the file is not what gzip writes: {error}") from None
+            raise BadRequest(said("the file is not what gzip writes: %(error)s", error=error)) from None
         if not reader.eof:
-            raise BadRequest(f"the file is cut short, or unpacks to more than {UNPACKED >> 20} MiB")
+            raise BadRequest(said("the file is cut short, or unpacks to more than %(unpacked)s MiB", unpacked=UNPACKED >> 20))
     return Snapshot.load(content, limit=UNPACKED)
 
 

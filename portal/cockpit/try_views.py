@@ -16,6 +16,7 @@ from cluster.access import policy
 from cluster.display import resource_name
 from cluster.errors import ApiError
 from cluster.models import Node
+from cluster.said import words
 from portal.cockpit import snapshots, what_if
 from portal.cockpit.draft import NONE, QUOTAS, Draft, fields_of, resource_of
 from portal.cockpit.views import may
@@ -37,7 +38,7 @@ def what_if_page(request: HttpRequest) -> HttpResponse:
         with current().pinned() as view:
             context |= _sandbox(request, view, context["draft"])
     except ApiError as error:
-        return render(request, "portal/cockpit/what_if.html", context | {"error": error.message}, status=error.status)
+        return render(request, "portal/cockpit/what_if.html", context | {"error": words(error.message)}, status=error.status)
     draft: Draft = context["draft"]
     if request.method == "POST" and not draft.faults:
         return HttpResponseRedirect(f"{reverse('cockpit:what_if')}?{draft.query()}#result")
@@ -111,9 +112,9 @@ def snapshot(request: HttpRequest) -> HttpResponse:
             found = snapshots.replayed(upload.read(), conf)
             context |= _replayed(request, found)
         except ConfError as error:
-            context["faults"], status = [{"line": each.line, "message": each.message} for each in error.faults], 422
+            context["faults"], status = [{"line": each.line, "message": words(each.message)} for each in error.faults], 422
         except ApiError as error:
-            context["error"], status = error.message, 422
+            context["error"], status = words(error.message), 422
     return render(request, "portal/cockpit/snapshot.html", context, status=status)
 
 
@@ -134,7 +135,7 @@ def snapshot_file(request: HttpRequest) -> HttpResponse:
     try:
         taken = snapshots.take()
     except ApiError as error:
-        return render(request, "portal/cockpit/snapshot.html", {"error": error.message}, status=error.status)
+        return render(request, "portal/cockpit/snapshot.html", {"error": words(error.message)}, status=error.status)
     answer = HttpResponse(snapshots.packed(taken), content_type="application/gzip")
     answer["Content-Disposition"] = f'attachment; filename="snapshot-{runtime.now():%Y%m%d-%H%M%S}.json.gz"'
     return answer

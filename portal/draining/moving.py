@@ -16,6 +16,7 @@ from cluster.access import policy
 from cluster.errors import ApiError, Conflict, NotFound
 from cluster.kinds import JOB
 from cluster.port import Obj
+from cluster.said import told, words
 from jobs import operations, writes
 from jobs.models import Job
 from jobs.submit import clone
@@ -61,7 +62,7 @@ def _moved(user: Any, job: Job, target: str) -> Moved:
     except NotFound:
         return Moved(job, why=_("It is gone from the cluster."))
     except (ApiError, ValueError) as error:
-        return Moved(job, why=str(error))
+        return Moved(job, why=words(told(error)))
     new = Job.objects.get(pk=made["metadata"]["uid"])
     try:
         why = _deleted(job, live)
@@ -71,7 +72,9 @@ def _moved(user: Any, job: Job, target: str) -> Moved:
     except NotFound:
         return Moved(job, new)
     except ApiError as error:
-        return Moved(job, new, why=_("Its copy stands; the job itself could not be deleted: %(why)s") % {"why": error.message})
+        return Moved(
+            job, new, why=_("Its copy stands; the job itself could not be deleted: %(why)s") % {"why": words(error.message)}
+        )
     return Moved(job, why=why)
 
 

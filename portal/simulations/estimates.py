@@ -7,48 +7,37 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
 from django.db import connections
-from django.db.models import F
 
 from cluster import runtime
 from cluster.errors import Unavailable
+from jobs import starts as foretold
 from jobs.models import Job
 from jobs.starts import Start, waits
 from portal import parts
 from portal.models import StartEstimate
-from portal.simulations import present, work
-from portal.simulations.history import run_times
-from portal.unblock import copy
-from scheduler.simulation.engine import Simulation
-from scheduler.simulation.estimate import RECENT, Estimate, Misses, Past, estimate
-from scheduler.simulation.workload import GPU, Role
-from scheduler.simulation.workload import Job as Simulated
+from portal.outlook import freshness, ground
+from portal.outlook.ground import FUTURES, HORIZON, PAUSE, Ground
+from portal.outlook.past import instant
+from portal.unblock import copy, line
+from portal.unblock.line import Position
+from scheduler.simulation.estimate import Estimate
 
 log = structlog.get_logger(__name__)
 FRESH = 60.0
-"""Seconds of wall time for which estimates are not worked out again."""
+"""Seconds of the cluster's time for which estimates are not worked out again."""
 LISTED = 300.0
 """The same, for lists of jobs."""
-MOST = 200
-"""Waiting jobs that are estimated, the first in line."""
-FUTURES = 12
-HORIZON = 7 * 86_400.0
-STEPS, LEAST_STEPS = 300, 10
-"""Cycles after which a future is left: what has not started by then is not in sight. Fewer where cycles take long."""
-BUDGET = 30.0
-"""Wall seconds that one round may take; fewer futures are played then, shorter ones if need be."""
-LEAST_FUTURES = 5
-WINDOW = timedelta(days=7)
-ARRIVALS = 500
+LEAST_REST, RESTS = 10.0, 4.0
+"""Wall seconds between two rounds at least, and how many times as long as the last round took: a fifth of the time is spent."""
 _guard = threading.Lock()
-_last = 0.0
+_last = _rest_until = 0.0
 _working: threading.Thread | None = None
 
 
@@ -58,34 +47,45 @@ class Shown:
 
     state: str
     row: StartEstimate | None = None
+    start: Start | None = None
 
 
 def of(job: Job) -> Shown:
     """The estimate of a job that waits, and a round of new ones when the last is old. Never waits."""
     if not waits(job):
         return Shown("none")
-    is_working = refresh_soon()
-    row = StartEstimate.objects.filter(pk=job.uid).exclude(p90__lt=runtime.now()).first()  # past its P90 it was proved wrong
-    return Shown("done", row) if row is not None else Shown("working" if is_working else "none")
+    row = StartEstimate.objects.filter(pk=job.uid).first()
+    start = _ahead(row) if row is not None else None
+    is_working = refresh_soon(0.0 if row is None or start is None or start.is_old else FRESH)
+    return Shown("done", row, start) if start is not None else Shown("working" if is_working else "none")
 
 
 def starts(uids: Collection[str]) -> dict[str, Start]:
     """What is known of jobs that wait, for a list of them: older answers serve it, so that lists seldom ask for new ones."""
+    rows = StartEstimate.objects.filter(pk__in=uids or [""])
+    found = {row.job_uid: start for row in rows if (start := _ahead(row)) is not None}
     if uids:
-        refresh_soon(LISTED)
-    rows = StartEstimate.objects.filter(pk__in=uids or [""]).exclude(p90__lt=runtime.now())
-    return {row.job_uid: Start(row.p50, row.p90) for row in rows}
+        refresh_soon(FRESH if any(start.is_old for start in found.values()) else LISTED)
+    return found
+
+
+def _ahead(row: StartEstimate) -> Start | None:
+    now = runtime.now()
+    if freshness.is_gone(row.at, now) or (start := foretold.ahead(row.p50, row.p90, now)) is None:
+        return None
+    return Start(start.p50, start.p90, start.is_due, freshness.is_old(row.at, row.basis, now))
 
 
 def refresh_soon(fresh: float = FRESH) -> bool:
-    """Begin a round of estimates unless the last is young; whether one is under way."""
+    """Begin a round of estimates unless the last is young, or the time for a rest; whether one is under way."""
     global _working
     if parts.current() is None and settings.BASALT_CLUSTER != "kubernetes":
         return False  # no cluster lives in or behind this process
     with _guard:
         if _working is not None and _working.is_alive():
             return True
-        if time.monotonic() - _last < fresh and _last:
+        now = time.monotonic()
+        if now < _rest_until or (_last and (now - _last) * runtime.speed() < fresh):
             return False
         _working = threading.Thread(target=_round, name="start-estimates", daemon=True)
         _working.start()
@@ -93,7 +93,7 @@ def refresh_soon(fresh: float = FRESH) -> bool:
 
 
 def _round() -> None:
-    global _last
+    begin = time.monotonic()
     try:
         refresh()
     except Unavailable as error:
@@ -101,109 +101,62 @@ def _round() -> None:
     except Exception:
         log.exception("start estimates failed")
     finally:
-        _last = time.monotonic()
+        rest_after(begin)
         connections.close_all()
 
 
-def refresh(*, futures: int = FUTURES, pause: float = 0.5) -> int:
+def rest_after(begin: float) -> None:
+    """A round that began then has ended: the next one comes after a rest."""
+    global _last, _rest_until
+    _last = time.monotonic()
+    _rest_until = _last + max(LEAST_REST, RESTS * (_last - begin))
+
+
+def refresh(*, futures: int = FUTURES, pause: float = PAUSE) -> int:
     """Work out estimates for the first jobs in line, and keep them; how many."""
-    with copy.current().pinned() as view:
-        objs, now, places = present.objects_now(view), view.at, dict(view.places)
-        never = {uid for uid, job in view.cache.jobs.items() if job.impossible is not None}
-    times = run_times()
-    workload = present.workload(objs, now, times)
-    simulation = Simulation(workload, work.conf_in_force())
-    begin = time.thread_time()
-    simulation.look()
-    steps = steps_within(time.thread_time() - begin)
-    waiting = [run for run in simulation.jobs.runs.values() if run.outcome.start is None and run.job.key not in never]
-    waiting.sort(key=lambda run: places.get(run.job.key, len(places) + 1))
-    chosen = waiting[:MOST]
-    if not chosen:
+    with ground.turn:
+        with copy.current().pinned() as view:
+            found = ground.of(view)
+            places = positions(view)
+        found.as_it_is(futures=futures, pause=pause)
+        return keep(found, places)
+
+
+def positions(view: copy.View) -> dict[str, Position]:
+    """The places of the waiting jobs, by PodGroup."""
+    among: dict[str, int] = {}
+    ranks, waiting = [], line.waiting(view.baseline)
+    for uid in waiting:
+        queue = view.cache.jobs[uid].queue
+        among[queue] = among.get(queue, 0) + 1
+        ranks.append((uid, queue, among[queue]))
+    return {uid: Position(rank, among[queue], place, len(waiting)) for place, (uid, queue, rank) in enumerate(ranks, start=1)}
+
+
+def keep(found: Ground, places: Mapping[str, Position]) -> int:
+    """Write the estimates to the jobs of PodGroups, which are called `<job>-<uid>`, or as the job for bare pods; how many."""
+    assert found.futures is not None
+    said = found.futures.said(found.factors)
+    if not said:
         return 0
-    past = Past(times, _arrivals(now))
-    heed = _Pace(time.monotonic() + BUDGET, pause)
-    found = estimate(
-        simulation, past, [run.index for run in chosen], futures=futures, horizon=HORIZON,
-        factor=_misses(now).factor(), steps=steps, stop=heed.stop,
-    )  # fmt: skip
-    by_group = {run.job.key: found[run.index] for run in chosen if run.index in found}
-    return _keep(by_group, places, now, heed.futures, times.count)
-
-
-def steps_within(cycle: float) -> int:
-    """How far to look into the least number of futures, when one cycle takes so many processor seconds."""
-    return max(LEAST_STEPS, min(STEPS, int(BUDGET / LEAST_FUTURES / max(cycle, 1e-6))))
-
-
-class _Pace:
-    """Counts futures, rests between them, and ends the round when its time is up."""
-
-    def __init__(self, until: float, pause: float) -> None:
-        self._until, self._pause = until, pause
-        self._since = time.monotonic()
-        self.futures = 0
-
-    def stop(self) -> bool:
-        """Asked before each future."""
-        now = time.monotonic()
-        if self.futures >= LEAST_FUTURES and now > self._until:
-            return True
-        time.sleep(min(5.0, (now - self._since) * self._pause))
-        self._since = time.monotonic()
-        self.futures += 1
-        return False
-
-
-def _keep(found: dict[str, Estimate], places: dict[str, int], now: float, samples: int, known: int) -> int:
-    """Write the estimates to the jobs of PodGroups, which are called `<job>-<uid>`, or as the job for bare pods."""
     waiting = Job.objects.filter(deleted_at=None, phase="Pending", started_at=None).values_list("uid", "namespace", "name")
-    at, rows = datetime.fromtimestamp(now, UTC), []
+    at, rows, basis = instant(found.at), [], freshness.basis()
     for uid, namespace, name in waiting.iterator():
-        said = found.get(f"{namespace}/{name}-{uid}") or found.get(f"{namespace}/{name}")
-        if said is None:
-            continue
-        place = places.get(f"{namespace}/{name}-{uid}") or places.get(f"{namespace}/{name}")
-        row = StartEstimate(job_uid=uid, at=at, rank=place, of=len(places) or None, samples=samples, known=known, by=said.by)
-        row.p50, row.p90 = _instant(at, said.p50), _instant(at, said.p90)
-        row.first_at, row.first_raw = at, min(said.raw, HORIZON)
-        rows.append(row)
-    fields = ["at", "rank", "of", "p50", "p90", "samples", "known", "by"]
+        key = next((key for key in (f"{namespace}/{name}-{uid}", f"{namespace}/{name}") if key in said), None)
+        if key is not None:
+            row = _row(uid, at, said[key], places.get(key))
+            row.samples, row.known, row.basis = found.futures.count, found.past.times.count, basis
+            rows.append(row)
+    fields = ["at", "rank", "of", "p50", "p90", "samples", "known", "by", "basis"]
     StartEstimate.objects.bulk_create(rows, update_conflicts=True, unique_fields=["job_uid"], update_fields=fields)
     StartEstimate.objects.filter(at__lt=at - timedelta(days=30)).delete()
     return len(rows)
 
 
-def _instant(at: datetime, seconds: float) -> datetime | None:
-    return at + timedelta(seconds=seconds) if seconds < HORIZON else None
-
-
-def _misses(now: float) -> Misses:
-    """How far the latest starts that were foretold were from it."""
-    found, at = Misses(), datetime.fromtimestamp(now, UTC)
-    known = {row.job_uid: row for row in StartEstimate.objects.filter(first_at__lt=at).order_by("-first_at")[: 4 * RECENT]}
-    started = Job.objects.filter(uid__in=known, started_at__isnull=False).order_by("started_at").values_list("uid", "started_at")
-    for uid, start in started:
-        row = known[uid]
-        if row.first_at is not None and row.first_raw is not None:
-            found.add(max(0.0, (start - row.first_at).total_seconds()), row.first_raw)
-    return found
-
-
-def _arrivals(now: float) -> list[Simulated]:
-    """Jobs of the last days as they came, for futures in which more of their like come."""
-    at = datetime.fromtimestamp(now, UTC)
-    rows = Job.objects.filter(created_at__gt=at - WINDOW, created_at__lte=at, replicas__gt=0).order_by("-created_at", "uid")
-    return [_simulated(row) for row in reversed(rows.annotate(begin=F("created_at")).values(*_COLUMNS)[:ARRIVALS])]
-
-
-_COLUMNS = ("name", "namespace", "queue", "owner", "created_at", "replicas", "min_available", "cpu_milli", "memory_bytes", "gpus")
-
-
-def _simulated(row: dict[str, Any]) -> Simulated:
-    count = row["replicas"]
-    requests = {"cpu": f"{row['cpu_milli'] // count}m", "memory": str(row["memory_bytes"] // count)}
-    if row["gpus"] >= count:
-        requests[GPU] = str(row["gpus"] // count)
-    least, where = min(max(row["min_available"], 1), count), {name: row[name] for name in ("queue", "namespace", "owner")}
-    return Simulated(row["name"], row["created_at"].timestamp(), 0.0, (Role("w", count, requests),), least, **where)
+def _row(uid: str, at: datetime, said: Estimate, place: Position | None) -> StartEstimate:
+    row = StartEstimate(job_uid=uid, at=at, by=said.by, first_at=at)
+    if place is not None:
+        row.rank, row.of = place.place, place.line
+    row.p50, row.p90 = (at + timedelta(seconds=each) if each < HORIZON else None for each in (said.p50, said.p90))
+    row.first_raw, row.first_middle = min(said.raw, HORIZON), min(said.middle, HORIZON)
+    return row

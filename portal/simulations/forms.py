@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from cluster.said import words
 from portal.models import SimulationKind
 from portal.simulations import work
 from scheduler import conf as configuration
@@ -66,7 +67,7 @@ class SimulationForm(forms.Form):
             try:
                 configuration.load(text)
             except ConfError as error:
-                raise forms.ValidationError([str(fault) for fault in error.faults]) from None
+                raise forms.ValidationError(list(map(words, error.sentences))) from None
         return text
 
     def clean_jobs(self) -> list[int]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from cluster.said import said
 from scheduler.simulation import measures
 from scheduler.simulation.engine import Simulation
 from scheduler.simulation.options import Options
@@ -63,8 +64,8 @@ class Runner:
     def digest(self) -> str:
         """Of everything that decides the course."""
         limits = {name: value if isfinite(value) else None for name, value in asdict(self.options).items()}
-        said = [self.workload.digest, list(self.confs), limits, VERSION]
-        return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        told = [self.workload.digest, list(self.confs), limits, VERSION]
+        return hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def run(self) -> list[dict[str, Any]]:
         """The results by configuration. Raises Stopped, WorkloadError for a checkpoint of something else, GoesRound."""
@@ -116,9 +117,11 @@ class Runner:
             kept = orjson.loads(path.read_bytes())
             digest = kept["digest"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            raise WorkloadError([f"{path}: it is no checkpoint; delete it to begin anew"]) from None
+            raise WorkloadError([said("%(path)s: it is no checkpoint; delete it to begin anew", path=path)]) from None
         if digest != self.digest:
-            raise WorkloadError([f"{path}: it is of another simulation; delete it, or name another folder, to begin anew"])
+            raise WorkloadError(
+                [said("%(path)s: it is of another simulation; delete it, or name another folder, to begin anew", path=path)]
+            )
         found: Mapping[str, Any] = kept
         return found
 
@@ -147,7 +150,9 @@ def alone(folder: Path | None) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WorkloadError([f"{folder}: another simulation is at work there; wait for it, or name another folder"]) from None
+            raise WorkloadError(
+                [said("%(folder)s: another simulation is at work there; wait for it, or name another folder", folder=folder)]
+            ) from None
         yield
     finally:
         os.close(handle)

@@ -18,6 +18,7 @@ from cluster.documents import Document
 from cluster.kinds import JOB, NODE, PRIORITY_CLASS, QUEUE, by_api
 from cluster.objects import GPU_PRODUCT_LABEL
 from cluster.port import Obj
+from cluster.said import said
 from jobs.schedulers import scheduler_names
 from portal.dryrun.expand import Controllers
 from portal.dryrun.reading import Files, FilesError, Source
@@ -82,15 +83,17 @@ def _content(path: Path, name: str, most: int = MOST_BYTES) -> bytes:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise WorkloadError([f"{path}: {error.strerror}"]) from None
+        raise WorkloadError([said("%(path)s: %(why)s", path=path, why=error.strerror)]) from None
     if raw[:2] == b"\x1f\x8b":
         try:
             with gzip.open(io.BytesIO(raw)) as packed:
                 raw = packed.read(most + 1)
         except (OSError, EOFError, zlib.error) as error:
-            raise WorkloadError([f"{name}: it is no whole gzip file: {error}"]) from None
+            raise WorkloadError([said("%(name)s: it is no whole gzip file: %(error)s", name=name, error=error)]) from None
     if len(raw) > most:
-        raise WorkloadError([f"{name}: it has more than {most >> 20} MiB; cut it, or choose a part of it"])
+        raise WorkloadError(
+            [said("%(name)s: it has more than %(most)s MiB; cut it, or choose a part of it", name=name, most=most >> 20)]
+        )
     return raw
 
 
@@ -99,7 +102,9 @@ def _lines(content: bytes, name: str) -> Iterator[str]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise WorkloadError([f"{name}, line {line}: it is no UTF-8 text; save the table as CSV in UTF-8"]) from None
+        raise WorkloadError(
+            [said("%(name)s, line %(line)s: it is no UTF-8 text; save the table as CSV in UTF-8", name=name, line=line)]
+        ) from None
     return iter(io.StringIO(text, newline="\n"))
 
 
@@ -156,7 +161,7 @@ def _reach(workload: Workload, load: float) -> None:
     span = max((job.arrival for job in workload.jobs), default=0.0) - min((job.arrival for job in workload.jobs), default=0.0)
     work = sum(job.duration * job.units.get(main, 0) for job in workload.jobs)
     if not (capacity and span and work):
-        raise WorkloadError(["the load cannot be set: the jobs ask nothing of what nodes have, or all arrive at once"])
+        raise WorkloadError([said("the load cannot be set: the jobs ask nothing of what nodes have, or all arrive at once")])
     factor = load * capacity * span / work
     workload.jobs = [replace(job, duration=job.duration * factor) for job in workload.jobs]
     workload.notes.append(f"run times are multiplied by {factor:.4g}, so that the jobs ask {load:.0%} of the cluster on average")
@@ -182,7 +187,7 @@ def of_files(files: Files, name: str, wanted: Wanted) -> Workload:
     pods = [*there, *(pod for _, pod in controllers.pods(there))]
     others = [source.obj for source in files.known if source.obj["kind"] not in ("Pod", JOB.kind)]
     if not any(obj["kind"] == NODE.kind for obj in others):
-        raise WorkloadError([f"{name}: there is no Node in it: a cluster to simulate has at least one"])
+        raise WorkloadError([said("%(name)s: there is no Node in it: a cluster to simulate has at least one", name=name)])
     objs = [*others, *made, *pods]
     now = max((objects.parse_time(stamp) for obj in objs if (stamp := obj["metadata"].get("creationTimestamp"))), default=0.0)
     by_group: dict[str, list[Obj]] = {}
@@ -190,12 +195,12 @@ def of_files(files: Files, name: str, wanted: Wanted) -> Workload:
         by_group.setdefault(f"{objects.namespace(pod)}/{objects.annotations(pod).get(GROUP)}", []).append(pod)
 
     def run_time(group: Obj, ran: float) -> float:
-        said = standing.stated(by_group.get(objects.key(group), ()))
-        return said if said is not None else ran + wanted.run_time
+        told = standing.stated(by_group.get(objects.key(group), ()))
+        return told if told is not None else ran + wanted.run_time
 
     found = standing.workload(name, objs, now, run_time, names)
     if not found.jobs:
-        raise WorkloadError([f"{name}: there is no job in it that runs or waits"])
+        raise WorkloadError([said("%(name)s: there is no job in it that runs or waits", name=name)])
     found.notes.append(
         f"{len(found.jobs):,} jobs; one that does not state its run time ({objects.SIM_DURATION}) runs {wanted.run_time:g} s"
     )
@@ -221,16 +226,25 @@ def _scenario(content: bytes, name: str, wanted: Wanted) -> Workload:
     try:
         cases = load(content.decode("utf-8"))
     except FileError as error:
-        raise WorkloadError([f"{name}, {fault}" for fault in error.faults]) from None
+        raise WorkloadError([said("%(file)s, %(fault)s", file=name, fault=fault) for fault in error.faults]) from None
     except UnicodeDecodeError:
-        raise WorkloadError([f"{name}: it is no UTF-8 text"]) from None
+        raise WorkloadError([said("%(name)s: it is no UTF-8 text", name=name)]) from None
     chosen = next((case for case in cases if case.id == wanted.case or not wanted.case), None)
     if chosen is None:
-        raise WorkloadError([f"{name}: there is no case {wanted.case!r}; there are {', '.join(case.id for case in cases)}"])
+        raise WorkloadError(
+            [
+                said(
+                    "%(name)s: there is no case %(case)r; there are %(cases)s",
+                    name=name,
+                    case=wanted.case,
+                    cases=", ".join(case.id for case in cases),
+                )
+            ]
+        )
     try:
         objs = _submitted(chosen)
     except Failed as error:
-        raise WorkloadError([f"{name}: case {chosen.id}: {error}"]) from None
+        raise WorkloadError([said("%(name)s: case %(id)s: %(error)s", name=name, id=chosen.id, error=error)]) from None
     sources = [Source(name, Document(i, obj), by_api(str(obj["apiVersion"]), str(obj["kind"]))) for i, obj in enumerate(objs)]
     found = of_files(Files(known=sources), name, wanted)
     first = min(job.arrival for job in found.jobs)

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from cluster.access import policy
 from cluster.errors import ApiError
+from cluster.said import words
 from portal.models import Simulation, SimulationKind, State
 from portal.simulations import efficiency, outputs, picture, present, work
 from portal.simulations.forms import SimulationForm
@@ -73,9 +74,9 @@ def _made(request: HttpRequest, form: SimulationForm) -> Simulation | None:
     try:
         return _make(request, form)
     except WorkloadError as error:
-        form.add_error(None, error.faults)
+        form.add_error(None, list(map(words, error.faults)))
     except ApiError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words(error.message))
     return None
 
 

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from cluster.errors import ApiError
 from cluster.port import Obj
+from cluster.said import words
 from jobs.models import Job
 from portal.unblock import queue_preview
 from portal.unblock.views import panel
@@ -35,4 +36,4 @@ def queue_impact_of(context: Context, queue: Obj) -> dict[str, Any]:
     try:
         return queue_preview.told(context["request"].user, queue_preview.preview(queue))
     except ApiError as error:
-        return {"error": error.message}
+        return {"error": words(error.message)}

@@ -15,6 +15,7 @@ from cluster.errors import ApiError
 from cluster.port import Obj
 from jobs.choices import JobPhase
 from jobs.roles import told_phase
+from portal.unblock import line
 from portal.unblock.copy import Copy, View, current
 from portal.unblock.trial import places
 from portal.unblock.ways import Asked, Way, ways
@@ -192,13 +193,10 @@ class Desk:
 
 def _place(view: View, uid: str, answer: Answer) -> None:
     """The job's place among those that wait, its queue's and all."""
-    started, jobs = view.baseline.started, view.cache.jobs
-    line = [each for each in view.baseline.line if each not in started]
-    answer.line = len(line)
-    if uid in line:
-        queue = jobs[uid].queue
-        mine = [each for each in line if jobs[each].queue == queue]
-        answer.place, answer.rank, answer.among = line.index(uid) + 1, mine.index(uid) + 1, len(mine)
+    answer.line = len(line.waiting(view.baseline))
+    found = line.position(view.baseline, view.cache.jobs, uid)
+    if found is not None:
+        answer.place, answer.rank, answer.among = found.place, found.rank, found.among
 
 
 def plain(way: Way) -> Found:

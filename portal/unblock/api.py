@@ -17,6 +17,7 @@ from cluster.kinds import JOB, QUEUE
 from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import Manifest, QuestionViewSet, route
+from cluster.said import said
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit.preview import preview
@@ -117,7 +118,9 @@ class ExplainViewSet(QuestionViewSet):
             raise Http404(f"Job {job} is gone; only its history is left.")
         name = only(request.data).obj.get("class")
         if not isinstance(name, str):
-            raise BadRequest("name a priority class", [FieldError("/class", "must be the name of a priority class", "type")])
+            raise BadRequest(
+                said("name a priority class"), [FieldError("/class", said("must be the name of a priority class"), "type")]
+            )
         priority.set_class(job, name)
         return Response({"uid": job.uid, "class": name})
 
@@ -167,8 +170,8 @@ def _wait(request: Request) -> float:
         value = -1.0
     if not 0 <= value <= LONGEST:
         raise BadRequest(
-            f"wait is a number of seconds from 0 to {LONGEST:.0f}, not {text!r}",
-            [FieldError("?wait", "must be 0 to 10", "range")],
+            said("wait is a number of seconds from 0 to %(longest)s, not %(text)r", longest=f"{LONGEST:.0f}", text=text),
+            [FieldError("?wait", said("must be 0 to 10"), "range")],
         )
     return value
 

@@ -21,6 +21,7 @@ from cluster.clock import Clock, SystemClock
 from cluster.errors import NotFound, Unavailable
 from cluster.kinds import JOB, PRIORITY_CLASS, Kind
 from cluster.port import Cluster, Obj, Page, Watch, WatchEvent
+from cluster.said import said
 from jobs.keys import group_name
 from portal import parts
 from portal.models import SchedulerConfiguration
@@ -90,7 +91,7 @@ class View:
         """Run the scheduler over the copy after some changes, with another configuration if given; it is afterwards as it was."""
         with self._owner.lock:
             if self.sandbox.is_broken:
-                raise Unavailable("the copy of the cluster broke and is made anew; ask again in a moment")
+                raise Unavailable(said("the copy of the cluster broke and is made anew; ask again in a moment"))
             if conf is None:
                 return self.sandbox.play(changes, cycles=cycles, only=only, until=until, extra=extra)
             other = Sandbox(self.cache, conf, now=self.at, pods_of=self.pods_of)
@@ -189,7 +190,7 @@ class Copy:
         """A priority class; nothing else is asked for. Raises NotFound."""
         if kind == PRIORITY_CLASS and name in self._classes:
             return self._classes[name]
-        raise NotFound(f"there is no {kind.kind} {name!r}")
+        raise NotFound(said("there is no %(kind)s %(name)r", kind=kind.kind, name=name))
 
     def list(self, kind: Kind, namespace: str = "", **_selectors: Any) -> Page:
         """The priority classes by name; nothing else is asked for."""

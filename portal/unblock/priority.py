@@ -10,6 +10,7 @@ from cluster.errors import BadRequest, Conflict, FieldError, Unavailable
 from cluster.kinds import JOB
 from cluster.port import Obj
 from cluster.projection import Batch
+from cluster.said import said, words
 from jobs.bulk.impact import Impact
 from jobs.choices import JobPhase
 from jobs.models import Job
@@ -41,10 +42,11 @@ def preview(user: Any, job: Job, name: str) -> Json:
         if value is None:
             known = ", ".join(each for each, _value in classes(view)) or "none"
             raise BadRequest(
-                f"there is no priority class {name!r} for you; there are {known}", [FieldError("?class", "is unknown", "choice")]
+                said("there is no priority class %(name)r for you; there are %(known)s", name=name, known=known),
+                [FieldError("?class", said("is unknown"), "choice")],
             )
         if manifest is None or (group := view.gang(manifest)) is None or group.ready_count():
-            raise Conflict(f"job {job} does not wait: its place in the line cannot be changed")
+            raise Conflict(said("job %(job)s does not wait: its place in the line cannot be changed", job=job))
         change = changes.in_place(view, manifest, {"spec": {"priorityClassName": name}})
         played = view.play(change.events, extra=lambda uid: change.pods(view, uid))
         told = compare(view.baseline, played)
@@ -77,7 +79,7 @@ def impact(user: Any, jobs: Sequence[tuple[str, str]], name: str) -> Impact:
         with current().pinned() as view:
             return _impact(user, view, jobs, name)
     except Unavailable as error:
-        return Impact(error=error.message)
+        return Impact(error=words(error.message))
 
 
 def _impact(user: Any, view: View, jobs: Sequence[tuple[str, str]], name: str) -> Impact:
@@ -128,8 +130,8 @@ def set_class(job: Job, name: str) -> Obj:
     """Set it. Raises Conflict when the job does not wait any more, BadRequest for the system's classes, Invalid."""
     if name.startswith(SYSTEM):
         raise BadRequest(
-            f"{name} is the system's own",
-            [FieldError("/class", "names that begin with 'system-' are Kubernetes's own", "forbidden")],
+            said("%(name)s is the system's own", name=name),
+            [FieldError("/class", said("names that begin with 'system-' are Kubernetes's own"), "forbidden")],
         )
     return change(job, {"spec": {"priorityClassName": name}})
 
@@ -139,7 +141,9 @@ def change(job: Job, patch: Obj) -> Obj:
     cluster = runtime.current()
     stored = cluster.get(JOB, job.name, job.namespace)
     if stored["metadata"]["uid"] != job.uid or told_phase(stored) != JobPhase.PENDING:
-        raise Conflict(f"job {job.namespace}/{job.name} does not wait any more: nothing was changed")
+        raise Conflict(
+            said("job %(namespace)s/%(name)s does not wait any more: nothing was changed", namespace=job.namespace, name=job.name)
+        )
     body = {**patch, "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]}}
     obj = cluster.patch(JOB, job.name, job.namespace, body, field_manager=MANAGER)
     project_jobs(Batch(upserts=[obj]))

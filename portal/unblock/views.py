@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from cluster import documents, runtime
 from cluster.access import policy, seen
 from cluster.errors import ApiError, Unavailable
+from cluster.said import words
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit import views as submit_views
@@ -102,7 +103,7 @@ def _change(request: HttpRequest, job: Job) -> HttpResponse:
     try:
         priority.change(job, {"spec": spec})
     except ApiError as error:
-        messages.error(request, error.message)
+        messages.error(request, words(error.message))
     else:
         messages.success(request, _("%(name)s was changed.") % {"name": job.name})
     return redirect("jobs:detail", job.uid)
@@ -125,7 +126,7 @@ def job_priority(request: HttpRequest, uid: str) -> HttpResponse:
         if name:
             context["told"] = priority.preview(request.user, job, name)
     except ApiError as error:
-        context["error"] = error.message
+        context["error"] = words(error.message)
         return render(request, "portal/priority.html", context, status=error.status)
     return render(request, "portal/priority.html", context)
 
@@ -145,7 +146,7 @@ def dry_run(request: HttpRequest) -> HttpResponse:
             trial = try_job(view, manifest)
             context["seconds"] = round(view.age)
     except ApiError as error:
-        context["error"] = error.message
+        context["error"] = words(error.message)
         return render(request, "portal/dry_run.html", context, status=200 if context["part"] else error.status)
     names = shown.Names(request.user, {each.victim_job for each in trial.evicted} | set(trial.delayed))
     verdict = trial.verdict.as_dict() if trial.verdict is not None else None
@@ -178,7 +179,7 @@ def queue_impact(request: HttpRequest, name: str) -> HttpResponse:
         new = queue_operations.update(runtime.current(), name, form.patch(), dry_run=True)
         found = queue_preview.preview(new)
     except ApiError as error:
-        context["error"] = error.message
+        context["error"] = words(error.message)
         context["faults"] = error.fields
         return render(request, "portal/queue_impact.html", context, status=200 if context["part"] else error.status)
     context |= queue_preview.told(request.user, found)

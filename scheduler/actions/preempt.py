@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from cluster import objects
+from cluster.said import said
 from scheduler.eviction import starving
 from scheduler.eviction.search import NOTHING, Cost, Terms, fewest, level
 from scheduler.eviction.taker import Taker
@@ -48,7 +49,7 @@ class Preempt:
             ("maxCandidateNodesAbsolute", 100),
         ):
             if arguments.integer(key, default) < 0:
-                raise arguments.error(key, "must not be negative")
+                raise arguments.error(key, said("must not be negative"))
 
     def execute(self, ssn: Session) -> None:
         between = self._terms(ssn, _job_not_above if starving.is_ranked(ssn) else _other_job)

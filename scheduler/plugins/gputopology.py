@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from cluster.said import said
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
 from scheduler.model.nodes import Block, NodeTable
@@ -54,7 +55,7 @@ class GpuTopology:
         self._gang = _weight(arguments, "gputopology.gang", 1)
         parts = [_weight(arguments, f"gputopology.{part}", default) for part, default in _PARTS.items()]
         if not sum(parts):
-            raise arguments.error("gputopology.link", "link, bandwidth and damage cannot all be 0: something must count")
+            raise arguments.error("gputopology.link", said("link, bandwidth and damage cannot all be 0: something must count"))
         self._shares = tuple(part / sum(parts) for part in parts)
 
     def on_session_open(self, ssn: Session) -> None:
@@ -161,5 +162,5 @@ def _remembered(ssn: Session, key: Any, make: Callable[[], Any]) -> Any:
 def _weight(arguments: Arguments, key: str, default: int) -> int:
     weight = arguments.integer(key, default)
     if weight < 0:
-        raise arguments.error(key, f"{weight} must be 0 or more")
+        raise arguments.error(key, said("%(weight)s must be 0 or more", weight=weight))
     return weight

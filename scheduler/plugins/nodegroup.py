@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 
 from cluster import objects
+from cluster.said import said
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
@@ -214,7 +215,7 @@ def _limits(text: str, dims: Dimensions) -> dict[str, Amounts]:
     found = {}
     lists = orjson.loads(text)
     if not isinstance(lists, Mapping) or not all(isinstance(resources, Mapping) for resources in lists.values()):
-        raise ValueError("limits must be a mapping of groups to resources")
+        raise ValueError(said("limits must be a mapping of groups to resources"))
     for group, resources in lists.items():
         known = {name: amount for name, amount in objects.resource_units(resources).items() if name in dims.index}
         found[group] = dims.amounts(known)
@@ -235,5 +236,5 @@ def _read(spec: Mapping[str, Any]) -> Affinity:
 def _names(groups: Mapping[str, Any], which: str) -> list[str]:
     found = groups.get(which) or []
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise ValueError(f"{which} must be a list of groups")
+        raise ValueError(said("%(which)s must be a list of groups", which=which))
     return found

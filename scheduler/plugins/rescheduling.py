@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster.durations import parse_duration
+from cluster.said import said, told
 from scheduler.framework.registry import plugin
 from scheduler.model.resources import CPU, MEMORY, Floats
 from scheduler.model.tasks import TaskInfo
@@ -65,18 +66,20 @@ class _Strategy:
 
     def __init__(self, arguments: Arguments, given: Any) -> None:
         if not isinstance(given, Mapping) or given.get("name") != _STRATEGY or not {"name", "params"} >= set(given):
-            raise arguments.error("strategies", f"each must have the name {_STRATEGY}, and may have params")
+            raise arguments.error(
+                "strategies", said("each must have the name %(strategy)s, and may have params", strategy=_STRATEGY)
+            )
         params = given.get("params") or {}
         if not isinstance(params, Mapping) or not {"thresholds", "targetThresholds"} >= set(params):
-            raise arguments.error("strategies", "params are thresholds and targetThresholds")
+            raise arguments.error("strategies", said("params are thresholds and targetThresholds"))
         self.low = _limits(arguments, params, "thresholds")
         self.target = _limits(arguments, params, "targetThresholds")
 
     def victims(self, ssn: Session, running: Sequence[TaskInfo]) -> list[TaskInfo]:
         """From the busiest nodes down: tasks of low priority and modest claims first, while low nodes have room for them."""
         nodes = ssn.nodes
-        said = {row: usage.measured(ssn, row) for row in nodes.live_rows().tolist()}
-        used = {row: np.array(percent) / 100 for row, percent in said.items() if percent is not None}
+        told = {row: usage.measured(ssn, row) for row in nodes.live_rows().tolist()}
+        used = {row: np.array(percent) / 100 for row, percent in told.items() if percent is not None}
         low = [row for row, part in used.items() if (part < self.low).all() and not nodes.cordoned[row]]
         high = [row for row, part in used.items() if (part > self.target).any()]
         if not low or not high or len(low) == len(used):
@@ -117,17 +120,17 @@ def _claim(task: TaskInfo) -> int:
 def _listed(arguments: Arguments) -> list[Any]:
     found = arguments.value("strategies", [])
     if not isinstance(found, list):
-        raise arguments.error("strategies", "must be a list")
+        raise arguments.error("strategies", said("must be a list"))
     return found
 
 
 def _limits(arguments: Arguments, params: Mapping[str, Any], key: str) -> Floats:
     given = params.get(key) or {}
     if not isinstance(given, Mapping) or not set(_METRICS) >= set(given):
-        raise arguments.error("strategies", f"{key} maps cpu and memory to percents")
+        raise arguments.error("strategies", said("%(key)s maps cpu and memory to percents", key=key))
     values = [given.get(name, 100) for name in _METRICS]
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100 for value in values):
-        raise arguments.error("strategies", f"{key} must be numbers from 0 to 100")
+        raise arguments.error("strategies", said("%(key)s must be numbers from 0 to 100", key=key))
     return np.array(values, np.float64) / 100
 
 
@@ -135,4 +138,4 @@ def _seconds(arguments: Arguments, key: str) -> float:
     try:
         return parse_duration(arguments.text(key, "5m"))
     except ValueError as error:
-        raise arguments.error(key, str(error)) from None
+        raise arguments.error(key, told(error)) from None

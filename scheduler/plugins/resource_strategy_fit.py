@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import orjson
 
+from cluster.said import said
 from scheduler.framework.plugin import MAX_NODE_SCORE
 from scheduler.framework.registry import plugin
 from scheduler.model.nodes import Block
@@ -185,12 +186,15 @@ def _strategies(arguments: Arguments) -> dict[str, Strategy]:
     found = {}
     for name, spec in given.items():
         if "*" in name and (name == "*" or name.index("*") != len(name) - 1):
-            raise arguments.error("resources", f"{name!r} may have one * at its end, after a prefix")
+            raise arguments.error("resources", said("%(name)r may have one * at its end, after a prefix", name=name))
         if not isinstance(spec, Mapping) or not isinstance(spec.get("weight", 1), int):
-            raise arguments.error("resources", f"{name} must have a type and a weight, a whole number")
+            raise arguments.error("resources", said("%(name)s must have a type and a weight, a whole number", name=name))
         kind = spec.get("type", LEAST)
         if kind not in (LEAST, MOST):
-            raise arguments.error("resources", f"{name}: type {kind!r} must be {LEAST} or {MOST}")
+            raise arguments.error(
+                "resources",
+                said("%(name)s: type %(kind)r must be %(least)s or %(most)s", name=name, kind=kind, least=LEAST, most=MOST),
+            )
         found[name] = Strategy(kind == MOST, max(spec.get("weight", 1), 0) or 1)
     return found
 
@@ -201,7 +205,7 @@ def _scarce(arguments: Arguments) -> Scarce | None:
         return None
     weight, weights = given.get("weight", 0), given.get("resourceWeight") or {}
     if not isinstance(weight, int) or not isinstance(weights, Mapping) or not all(isinstance(w, int) for w in weights.values()):
-        raise arguments.error("sra", "weight and the values of resourceWeight must be whole numbers")
+        raise arguments.error("sra", said("weight and the values of resourceWeight must be whole numbers"))
     return Scarce({name: _or_one(weights.get(name, 1)) for name in _names(arguments, "sra", given)}, weight)
 
 
@@ -211,7 +215,7 @@ def _proportions(arguments: Arguments) -> dict[str, tuple[float, float]]:
         return {}
     rates = given.get("resourceProportion") or {}
     if not isinstance(rates, Mapping) or not all(isinstance(rate, (int, float)) for rate in rates.values()):
-        raise arguments.error("proportional", "the values of resourceProportion must be numbers")
+        raise arguments.error("proportional", said("the values of resourceProportion must be numbers"))
     names = _names(arguments, "proportional", given)
     return {name: (_or_one(rates.get(f"{name}.cpu", 1)), _or_one(rates.get(f"{name}.memory", 1))) for name in names}
 
@@ -223,19 +227,19 @@ def _or_one(value: Any) -> Any:
 def _section(arguments: Arguments, key: str) -> Mapping[str, Any]:
     found = arguments.value(key, {})
     if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
-        raise arguments.error(key, "it must be a mapping of names to values")
+        raise arguments.error(key, said("it must be a mapping of names to values"))
     return found
 
 
 def _enabled(arguments: Arguments, key: str, section: Mapping[str, Any]) -> bool:
     found = section.get("enable", False)
     if not isinstance(found, bool):
-        raise arguments.error(key, f"enable {found!r} must be true or false")
+        raise arguments.error(key, said("enable %(found)r must be true or false", found=found))
     return found
 
 
 def _names(arguments: Arguments, key: str, section: Mapping[str, Any]) -> list[str]:
     found = section.get("resources", "")
     if not isinstance(found, str):
-        raise arguments.error(key, "resources must be a text: names with commas between them")
+        raise arguments.error(key, said("resources must be a text: names with commas between them"))
     return [name.strip() for name in found.split(",") if name.strip()]

@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from cluster.durations import parse_duration
+from cluster.said import said, told
 from scheduler.framework.plugin import Vote
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo
@@ -35,9 +36,9 @@ class Sla:
             try:
                 self._waiting_time = parse_duration(arguments.text(WAITING_TIME, ""))
             except ValueError as error:
-                raise arguments.error(WAITING_TIME, str(error)) from None
+                raise arguments.error(WAITING_TIME, told(error)) from None
             if self._waiting_time <= 0:
-                raise arguments.error(WAITING_TIME, "it must be longer than nothing")
+                raise arguments.error(WAITING_TIME, said("it must be longer than nothing"))
 
     def on_session_open(self, ssn: Session) -> None:
         self._now = ssn.now

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cluster.durations import parse_duration
+from cluster.said import said, told
 from scheduler.framework.plugin import MAX_NODE_SCORE, Vote
 from scheduler.framework.registry import plugin
 from scheduler.model.jobs import JobInfo
@@ -66,13 +67,13 @@ class Tdm:
             if key.startswith(_ZONES):
                 found = _WINDOW.fullmatch(arguments.text(key, "").replace(" ", ""))
                 if found is None:
-                    raise arguments.error(key, 'must be hours like "10:00-21:30"')
+                    raise arguments.error(key, said('must be hours like "10:00-21:30"'))
                 first, second, third, fourth = map(int, found.groups())
                 self._zones[key.removeprefix(_ZONES)] = Window(first * 3600 + second * 60, third * 3600 + fourth * 60)
         try:
             self._period = parse_duration(arguments.text(_PERIOD, "1m"))
         except ValueError as error:
-            raise arguments.error(_PERIOD, str(error)) from None
+            raise arguments.error(_PERIOD, told(error)) from None
 
     def on_session_open(self, ssn: Session) -> None:
         self._ssn = ssn

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 
 from cluster import objects
+from cluster.said import said
 from scheduler.framework.plugin import MAX_NODE_SCORE, Event
 from scheduler.framework.registry import plugin
 from scheduler.model.nodes import Block, NodeTable
@@ -222,7 +223,7 @@ def _age(task: TaskInfo, now: float) -> float:
 def _at_least_nothing(arguments: Arguments, key: str, default: int) -> int:
     weight = arguments.integer(key, default)
     if weight < 0:
-        raise arguments.error(key, f"{weight} must not be negative")
+        raise arguments.error(key, said("%(weight)s must not be negative", weight=weight))
     return weight
 
 
@@ -233,13 +234,22 @@ class _Section:
         self._arguments, self._key = arguments, key
         self._values = arguments.value(key, {})
         if not isinstance(self._values, Mapping) or not known >= set(self._values):
-            raise arguments.error(key, f"it must be a mapping; known are {', '.join(sorted(known))}")
+            raise arguments.error(key, said("it must be a mapping; known are %(known)s", known=", ".join(sorted(known))))
 
     def number(self, name: str, default: float, least: float, most: float) -> float:
         """A number in a range."""
         value = self._values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-            raise self._arguments.error(self._key, f"{name} {value!r} must be a number from {least:g} to {most:g}")
+            raise self._arguments.error(
+                self._key,
+                said(
+                    "%(name)s %(value)r must be a number from %(least)s to %(most)s",
+                    name=name,
+                    value=value,
+                    least=f"{least:g}",
+                    most=f"{most:g}",
+                ),
+            )
         return float(value)
 
     def amount(self, name: str, resource: str, default: str, unit: int) -> float:
@@ -250,4 +260,4 @@ class _Section:
         try:
             return float(objects.to_units(resource, value if isinstance(value, str) else ""))
         except ValueError as error:
-            raise self._arguments.error(self._key, f"{name}: {error}") from None
+            raise self._arguments.error(self._key, said("%(name)s: %(error)s", name=name, error=error)) from None

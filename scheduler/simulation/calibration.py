@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scheduler.simulation.engine import Simulation
-from scheduler.simulation.estimate import Estimate, Misses, Past, estimate, likeness
+from scheduler.simulation.estimate import Estimate, Miss, Misses, Past, estimate, likeness
 from scheduler.simulation.options import Options
 from scheduler.simulation.workload import Workload
 
@@ -52,6 +52,11 @@ class Calibration:
         return self._share(lambda each, waited: waited <= each.said.p50)
 
     @property
+    def middle(self) -> float | None:
+        """The share by P50 as the futures alone say it."""
+        return self._share(lambda each, waited: waited <= each.said.middle)
+
+    @property
     def raw(self) -> float | None:
         """The share within P90 as the futures alone say it."""
         return self._share(lambda each, waited: waited <= each.said.raw)
@@ -88,14 +93,14 @@ def calibrate(
             each.started = _start(simulation, each.index)
             if each.started is not None:
                 open_.remove(each)
-                misses.add(each.started - each.at, each.said.raw)
+                misses.add(Miss(each.started - each.at, each.said.middle, each.said.raw))
         due = [index for index in fresh if simulation.now >= workload.jobs[index].arrival + SETTLE]
         fresh = [index for index in fresh if index not in due]
         waiting = [i for i in [*waiting, *due] if i in simulation.jobs.runs and _start(simulation, i) is None]
         if len(waiting) >= every and ended >= WARM and len(found.foretold) < most:
             due, waiting = waiting, []
-            factor = misses.factor([(simulation.now - each.at, each.said.raw) for each in open_])
-            said = estimate(simulation, past, due, futures=futures, factor=factor, seed=len(found.foretold))
+            late = [Miss(simulation.now - each.at, each.said.middle, each.said.raw) for each in open_]
+            said = estimate(simulation, past, due, futures=futures, factors=misses.factors(late), seed=len(found.foretold))
             made = [Foretold(index, simulation.now, each) for index, each in said.items()]
             found.foretold += made
             open_ += made

@@ -21,7 +21,7 @@ FUTURES = 24
 HORIZON = 30 * 86_400.0
 """Seconds that a future is played for at most."""
 RECENT, LEAST = 80, 10
-"""Past estimates that tell by how much P90 was missed, and how few of them say nothing."""
+"""Past estimates that tell by how much they were missed, and how few of them say nothing."""
 UNKNOWN = 1.5
 """By what P90 is multiplied while no past estimate says better: futures are drawn from the past, and the world changes."""
 WIDEST = 20.0
@@ -31,12 +31,13 @@ MOST_NEW = 4000
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Seconds from now; infinity: not within the horizon. `raw` is P90 before what past misses taught was heeded."""
+    """Seconds from now; infinity: not within the horizon. `raw` and `middle` are P90 and P50 as the futures alone say them."""
 
     p50: float
     p90: float
     raw: float
     by: str = ""
+    middle: float = 0.0
 
 
 @dataclass(slots=True)
@@ -47,28 +48,51 @@ class Past:
     arrivals: list[Job] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """By what P50 and P90 of the futures are multiplied, as past estimates were missed."""
+
+    p50: float = 1.0
+    p90: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """How a start was to what was foretold, in seconds: the wait, and P50 and P90 as the futures alone said them."""
+
+    waited: float
+    middle: float
+    raw: float
+
+
 @dataclass(slots=True)
 class Misses:
-    """How far starts were from what was foretold: (wait, raw P90) in seconds, the newest last."""
+    """How far starts were from what was foretold, the newest last."""
 
-    known: list[tuple[float, float]] = field(default_factory=list)
+    known: list[Miss] = field(default_factory=list)
 
-    def add(self, waited: float, raw: float) -> None:
-        """A start that was foretold has come, or is so late already that it counts."""
-        self.known.append((waited, raw))
+    def add(self, miss: Miss) -> None:
+        """A start that was foretold has come."""
+        self.known.append(miss)
         del self.known[:-RECENT]
 
-    def factor(self, late: Sequence[tuple[float, float]] = ()) -> float:
-        """By what a raw P90 is multiplied so that nine of ten of the known starts would have been within it.
+    def factors(self, late: Sequence[Miss] = ()) -> Factors:
+        """By what raw estimates are multiplied so that half of the known starts would have been by P50, nine of ten by P90.
 
         `late` are those still awaited: they count where they are already later than foretold.
         """
-        ratios = [ratio(*each) for each in self.known]
-        ratios += [found for each in late if (found := ratio(*each)) > 1]
-        if len(ratios) < LEAST:
-            return UNKNOWN
-        ratios.sort()
-        return min(WIDEST, max(1 / WIDEST, ratios[min(len(ratios) - 1, int(0.9 * (len(ratios) + 1)))]))
+        p50 = _factor(0.5, [(each.waited, each.middle) for each in self.known], [(each.waited, each.middle) for each in late])
+        p90 = _factor(0.9, [(each.waited, each.raw) for each in self.known], [(each.waited, each.raw) for each in late])
+        return Factors(1.0 if p50 is None else p50, UNKNOWN if p90 is None else p90)
+
+
+def _factor(share: float, known: Sequence[tuple[float, float]], late: Sequence[tuple[float, float]]) -> float | None:
+    ratios = [ratio(*each) for each in known]
+    ratios += [found for each in late if (found := ratio(*each)) > 1]
+    if len(ratios) < LEAST:
+        return None
+    ratios.sort()
+    return min(WIDEST, max(1 / WIDEST, ratios[min(len(ratios) - 1, int(share * (len(ratios) + 1)))]))
 
 
 def ratio(waited: float, raw: float) -> float:
@@ -76,12 +100,38 @@ def ratio(waited: float, raw: float) -> float:
     return (waited + 30.0) / (raw + 30.0)
 
 
+def scaled(raw: float, factor: float) -> float:
+    """What `ratio` undoes: the wait that is so many times one that was foretold."""
+    return max(raw * factor + 30.0 * (factor - 1), 0.0)
+
+
+@dataclass(slots=True)
+class Futures:
+    """How long jobs waited in each of the futures that were played: seconds by PodGroup, infinity for never.
+
+    The same number stands for the same future in all of them. `by` says what the run times drawn for a job went by.
+    """
+
+    waits: dict[str, list[float]] = field(default_factory=dict)
+    by: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+
+    def said(self, factors: Factors, first: int = 0) -> dict[str, Estimate]:
+        """Estimates of the first futures (of all unless given), by PodGroup."""
+        return {key: self._said(key, sorted(waits[: first or self.count]), factors) for key, waits in self.waits.items() if waits}
+
+    def _said(self, key: str, waits: Sequence[float], factors: Factors) -> Estimate:
+        middle, raw = quantile(waits, 0.5), quantile(waits, 0.9)
+        p90 = scaled(raw, factors.p90)
+        return Estimate(min(scaled(middle, factors.p50), p90), p90, raw, self.by.get(key, ""), middle)
+
+
 def likeness(job: Job) -> Likeness:
     """What a job has in common with others."""
     return Likeness(job.owner, job.queue, job.kind or prefix_of(job.name), job.gpus)
 
 
-def estimate(
+def play(
     now: Simulation,
     past: Past,
     wanted: Sequence[int],
@@ -89,37 +139,38 @@ def estimate(
     futures: int = FUTURES,
     horizon: float = HORIZON,
     period: float = 120.0,
-    factor: float = 1.0,
     seed: int = 0,
     steps: int = 1_000_000,
     stop: Callable[[], bool] = lambda: False,
-) -> dict[int, Estimate]:
-    """Estimates for waiting jobs, by index, from a simulation as it stands now (it is left as it is).
+) -> Futures:
+    """Futures of a simulation as it stands now (it is left as it is), and when jobs, by index, start in them.
 
     A future ends when all of them have started, at the horizon, or after so many steps. `stop` is asked before each future.
+    What is drawn in one goes by the seed, its number and the names of jobs alone: with another cluster or one more job the
+    others fare as they did, but for what that changes.
     """
-    state, starts = now.state(), {index: list[float]() for index in wanted}
-    by: dict[int, str] = {}
+    state, found = now.state(), Futures({now.workload.jobs[index].key: [] for index in wanted})
     for number in range(futures):
         if stop():
             break
-        chance = Random(f"{seed}/{number}")  # noqa: S311 - futures, nothing secret
-        future = _future(now, state, past, chance, replace(now.options, period=period, until=now.now + horizon, mtbf=0.0), by)
+        options = replace(now.options, period=period, until=now.now + horizon, mtbf=0.0)
+        future = _future(now, state, past, f"{seed}/{number}", options, found.by)
         awaited = set(wanted)
         while awaited and future.totals.cycles - now.totals.cycles < steps and future.step():
-            arrived = {i for i in awaited if _start_of(future, i) is not None}
-            for index in arrived:
-                starts[index].append((_start_of(future, index) or 0.0) - now.now)
-            awaited -= arrived
-        for index in awaited:
-            starts[index].append(inf)
-    found = {}
-    for index, times in starts.items():
-        if times:
-            times.sort()
-            raw = quantile(times, 0.9)
-            found[index] = Estimate(quantile(times, 0.5), max(raw * factor + 30.0 * (factor - 1), 0.0), raw, by.get(index, ""))
+            awaited -= {index for index in awaited if _start_of(future, index) is not None}
+        for index in wanted:
+            start = _start_of(future, index)
+            found.waits[now.workload.jobs[index].key].append(inf if start is None else max(start - now.now, 0.0))
+        found.count += 1
     return found
+
+
+def estimate(
+    now: Simulation, past: Past, wanted: Sequence[int], *, factors: Factors | None = None, **how: Any
+) -> dict[int, Estimate]:
+    """Estimates for waiting jobs, by index, from futures played as `play` is told to."""
+    said = play(now, past, wanted, **how).said(factors or Factors())
+    return {index: said[key] for index in wanted if (key := now.workload.jobs[index].key) in said}
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -134,12 +185,10 @@ def _start_of(simulation: Simulation, index: int) -> float | None:
     return simulation.jobs.starts_of_finished.get(index)
 
 
-def _future(
-    now: Simulation, state: Mapping[str, Any], past: Past, chance: Random, options: Options, by: dict[int, str]
-) -> Simulation:
+def _future(now: Simulation, state: Mapping[str, Any], past: Past, seed: str, options: Options, by: dict[str, str]) -> Simulation:
     """A simulation that goes on from a state, with drawn run times and drawn arrivals."""
     jobs = now.workload.jobs[: now.arrived]
-    new = _arrivals(past, now.now, options.until - now.now, chance, len(jobs))
+    new = _arrivals(past, now.now, options.until - now.now, Random(f"{seed}/new"))  # noqa: S311 - futures, nothing secret
     workload = Workload(
         now.workload.name, now.workload.objects, [], now.workload.base, now.now, scheduler_names=now.workload.scheduler_names
     )
@@ -148,9 +197,10 @@ def _future(
     for index, run in now.jobs.runs.items():
         like = likeness(run.job)
         done = run.done + run.rate * (now.now - run.since)
+        chance = Random(f"{seed}/{run.job.key}")  # noqa: S311 - futures, nothing secret
         drawn, name = past.times.draw(like, done, chance)
         durations[index] = max(drawn, done + 1.0)
-        by.setdefault(index, name)
+        by.setdefault(run.job.key, name)
     runs, heap, number = [], [list(event) for event in state["heap"] if event[1] != DONE], state["numbers"][0]
     for kept in state["jobs"]["runs"]:
         index = kept["index"]
@@ -171,7 +221,7 @@ def _future(
     return Simulation(workload, now.conf, options, state=changed)
 
 
-def _arrivals(past: Past, now: float, span: float, chance: Random, first: int) -> list[Job]:
+def _arrivals(past: Past, now: float, span: float, chance: Random) -> list[Job]:
     """Jobs as they came in a stretch of the past that begins anywhere, as often as it fits into the time ahead."""
     known = past.arrivals
     if len(known) < 2 or known[-1].arrival <= known[0].arrival:
@@ -183,7 +233,7 @@ def _arrivals(past: Past, now: float, span: float, chance: Random, first: int) -
             at = job.arrival - begin - offset + turn * length
             if 0 <= at <= span:
                 drawn, _ = past.times.draw(likeness(job), 0.0, chance)
-                name = f"next-{first + len(found):06}-{turn}-{number}"
+                name = f"next-{turn}-{number:06}"
                 found.append(replace(job, name=name, arrival=now + at, duration=drawn, group={}, made=(), ran=0.0))
     found.sort(key=lambda job: job.arrival)
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite
 
+from cluster.said import said
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -30,6 +32,6 @@ class Options:
         for name in ("period", "grace", "patience", "pause", "mtbf", "repair", "tick"):
             value = getattr(self, name)
             if not (isfinite(value) and value >= 0):
-                raise ValueError(f"{name} is a number of seconds from 0 on, not {value}")
+                raise ValueError(said("%(name)s is a number of seconds from 0 on, not %(value)s", name=name, value=value))
         if not self.period > 0:
-            raise ValueError("period is a number of seconds above 0")
+            raise ValueError(said("period is a number of seconds above 0"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from cluster import objects
 from cluster.port import Obj
+from cluster.said import said
 from cluster.selectors import matches_selector
 from scheduler.model.build import section, whole
 from scheduler.model.nodes import NodeTable
@@ -68,21 +69,21 @@ def read(obj: Obj) -> Spec:
     spec = section(obj, "spec")
     tier = whole(spec, "tier", 0)
     if tier < 0:
-        raise ValueError(f"spec.tier must be 0 or more, not {tier}")
+        raise ValueError(said("spec.tier must be 0 or more, not %(tier)s", tier=tier))
     found = spec.get("members") or ()
     members = tuple(_member(section(member, "selector"), member.get("type")) for member in found)
     if not members:
-        raise ValueError("spec.members is empty: a domain has nodes, or smaller domains")
+        raise ValueError(said("spec.members is empty: a domain has nodes, or smaller domains"))
     return Spec(objects.name(obj), tier, str(spec.get("tierName") or ""), members)
 
 
 def _member(selector: Mapping[str, Any], kind: object) -> Member:
     given = [name for name in ("exactMatch", "regexMatch", "labelMatch") if selector.get(name) is not None]
     if len(given) != 1:
-        raise ValueError("a member's selector must have exactly one of exactMatch, regexMatch and labelMatch")
+        raise ValueError(said("a member's selector must have exactly one of exactMatch, regexMatch and labelMatch"))
     if kind == "HyperNode":
         if given != ["exactMatch"]:
-            raise ValueError("a member of type HyperNode is named by exactMatch")
+            raise ValueError(said("a member of type HyperNode is named by exactMatch"))
         return Member(domain=str(selector["exactMatch"]["name"]))
     if given == ["exactMatch"]:
         return Member(node=str(selector["exactMatch"]["name"]))
@@ -92,7 +93,7 @@ def _member(selector: Mapping[str, Any], kind: object) -> Member:
     try:
         return Member(pattern=re.compile(pattern))
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(said("%(pattern)r is no regular expression: %(error)s", pattern=pattern, error=error)) from None
 
 
 @dataclass(slots=True, eq=False)

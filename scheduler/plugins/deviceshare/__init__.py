@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster import objects
+from cluster.said import said
 from scheduler.framework.plugin import Event
 from scheduler.framework.registry import plugin
 from scheduler.model import devices, nodelocks
@@ -61,14 +62,18 @@ class DeviceShare:
     def __init__(self, arguments: Arguments) -> None:
         on = [switch for switch in _SWITCHES if arguments.boolean(f"deviceshare.{switch}", False)]
         if len(on) > 1:
-            raise arguments.error(f"deviceshare.{on[1]}", f"it cannot be on together with {on[0]}: cards are shared in one way")
+            raise arguments.error(
+                f"deviceshare.{on[1]}", said("it cannot be on together with %(on)s: cards are shared in one way", on=on[0])
+            )
         for later in _LATER:
             if arguments.boolean(f"deviceshare.{later}", False):
-                raise arguments.error(f"deviceshare.{later}", "Basalt does not have it yet: leave it out")
+                raise arguments.error(f"deviceshare.{later}", said("Basalt does not have it yet: leave it out"))
         self._way = on[0] if on else ""
         self._policy = arguments.text("deviceshare.SchedulePolicy", "")
         if self._policy not in ("", BINPACK, SPREAD):
-            raise arguments.error("deviceshare.SchedulePolicy", f"{self._policy!r} must be binpack or spread, or left out")
+            raise arguments.error(
+                "deviceshare.SchedulePolicy", said("%(policy)r must be binpack or spread, or left out", policy=self._policy)
+            )
         self._weight = arguments.integer("deviceshare.ScheduleWeight", 0)
         space = arguments.text("deviceshare.KnownGeometriesCMNamespace", "kube-system")
         self._config = f"{space}/{arguments.text('deviceshare.KnownGeometriesCMName', 'volcano-vgpu-device-config')}"
@@ -307,5 +312,5 @@ def _rules(arguments: Arguments) -> list[dict[str, str]]:
     if not isinstance(found, list) or not all(
         isinstance(rule, dict) and rule and all(isinstance(part, str) for pair in rule.items() for part in pair) for rule in found
     ):
-        raise arguments.error(key, "it must be a list of label maps, values in quotes where they look like numbers")
+        raise arguments.error(key, said("it must be a list of label maps, values in quotes where they look like numbers"))
     return found

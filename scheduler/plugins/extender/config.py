@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cluster.durations import parse_duration
+from cluster.said import said
 
 if TYPE_CHECKING:
     from scheduler.conf import Arguments
@@ -23,17 +24,19 @@ class Config:
         self.prefix = arguments.text("extender.urlPrefix", "").rstrip("/")
         self.verbs = {verb: text for verb in VERBS if (text := arguments.text(f"extender.{verb}Verb", ""))}
         if self.verbs and not self.prefix.startswith(("http://", "https://")):
-            raise arguments.error("extender.urlPrefix", f"{self.prefix!r} must begin with http:// or https://")
+            raise arguments.error(
+                "extender.urlPrefix", said("%(prefix)r must begin with http:// or https://", prefix=self.prefix)
+            )
         try:
             self.timeout = parse_duration(arguments.text("extender.httpTimeout", "1s"))
             if not 0 < self.timeout <= 60:
-                raise ValueError("it must be more than nothing and at most a minute: every cycle waits so long")
+                raise ValueError(said("it must be more than nothing and at most a minute: every cycle waits so long"))
         except ValueError as error:
             raise arguments.error("extender.httpTimeout", str(error)) from None
         self.ignorable = arguments.boolean("extender.ignorable", False)
         found = arguments.value("extender.managedResources", [])
         if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-            raise arguments.error("extender.managedResources", "it must be a list of names of resources")
+            raise arguments.error("extender.managedResources", said("it must be a list of names of resources"))
         self.resources = frozenset(found)
 
     def url(self, verb: str) -> str:

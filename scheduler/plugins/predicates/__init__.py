@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster.objects import tolerates, untolerated
+from cluster.said import said
 from scheduler.framework.registry import plugin
 from scheduler.model.nodes import Block
 from scheduler.model.plain import PlainNode
@@ -135,11 +136,11 @@ def _read_binding(arguments: Arguments) -> None:
     """What Volcano's volume binding reads; how room is scored matters only where capacities are scored, which is off."""
     for key, default in (("volumebinding.bindTimeoutSeconds", 600), ("volumebinding.weight", 1)):
         if arguments.integer(key, default) < 0:
-            raise arguments.error(key, "must not be negative")
+            raise arguments.error(key, said("must not be negative"))
     if not isinstance(arguments.value("volumebinding.shape", []), list):
-        raise arguments.error("volumebinding.shape", "must be a list of points, each with utilization and score")
+        raise arguments.error("volumebinding.shape", said("must be a list of points, each with utilization and score"))
     if arguments.integer("dynamicresources.filterTimeoutSeconds", 10) < 0:
-        raise arguments.error("dynamicresources.filterTimeoutSeconds", "must not be negative")
+        raise arguments.error("dynamicresources.filterTimeoutSeconds", said("must not be negative"))
 
 
 def has_pod_slot(cls: TaskClass, at: Block) -> Mask:

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cluster.said import said
+
 AFFINITY = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
 ORDER = "volcano.sh/task-topology-task-order"
@@ -84,7 +86,7 @@ def _check(key: str, group: Sequence[str], roles: Collection[str]) -> None:
     seen = set()
     for role in filter(None, group):
         if role not in roles:
-            raise ValueError(f"annotation {key}: the job has no task {role!r}")
+            raise ValueError(said("annotation %(key)s: the job has no task %(role)r", key=key, role=role))
         if role in seen:
-            raise ValueError(f"annotation {key}: task {role!r} is named twice in one group")
+            raise ValueError(said("annotation %(key)s: task %(role)r is named twice in one group", key=key, role=role))
         seen.add(role)

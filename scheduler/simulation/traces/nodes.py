@@ -8,6 +8,7 @@ from itertools import chain
 
 from cluster.objects import RACK_LABEL
 from cluster.port import Obj
+from cluster.said import said
 from scheduler.simulation.traces.table import Faults, Row, header_of, rows
 from scheduler.simulation.workload import GPU, GPU_SHARE, WorkloadError, equal_nodes, node
 
@@ -25,7 +26,7 @@ def of_size(text: str) -> list[Obj] | None:
         return None
     count, gpus, model = int(found[1]), int(found[2]), found[3] or ""
     if not 1 <= count <= MOST_NODES:
-        raise WorkloadError([f"{text}: a cluster has from 1 to {MOST_NODES:,} nodes"])
+        raise WorkloadError([said("%(text)s: a cluster has from 1 to %(most)s nodes", text=text, most=f"{MOST_NODES:,}")])
     return equal_nodes(count, gpus, cpu=str(max(16, 8 * gpus)), memory=f"{max(64, 64 * gpus)}Gi", model=model)
 
 
@@ -43,16 +44,16 @@ def read(file: str, lines: Iterable[str], *, part: str = "", shares: bool = Fals
             break
     else:
         known = "; ".join(", ".join(needs) for needs in (_OPENB, _TIRESIAS, _PHILLY))
-        faults.add(f"the columns are of no known list of nodes. Known are {known}", 1)
+        faults.add(said("the columns are of no known list of nodes. Known are %(known)s", known=known), 1)
         found = []
     if not found:
-        faults.add(f"there is no node in it{f' for {part}' if part else ''}")
+        faults.add(said("there is no node for %(part)s in it", part=part) if part else said("there is no node in it"))
     if len(found) > MOST_NODES:
-        faults.add(f"a cluster has at most {MOST_NODES:,} nodes, not {len(found):,}")
+        faults.add(said("a cluster has at most %(most)s nodes, not %(count)s", most=f"{MOST_NODES:,}", count=f"{len(found):,}"))
     names: set[str] = set()
     for each in found:
         if (name := each["metadata"]["name"]) in names:
-            faults.add(f"the node {name} is given twice")
+            faults.add(said("the node %(name)s is given twice", name=name))
         names.add(name)
     faults.check()
     return found
@@ -65,7 +66,7 @@ def _openb(row: Row, part: str, shares: bool) -> Iterator[Obj]:
         allocatable |= {GPU_SHARE: str(1000 * gpus)} if shares else {GPU: str(gpus)}
     name = row.text("sn")
     if not name:
-        row.faults.add("an empty cell is no name of a node", row.line, "sn")
+        row.faults.add(said("an empty cell is no name of a node"), row.line, "sn")
     yield node(name, allocatable, model=row.text("model") if gpus else "")
 
 

@@ -13,6 +13,7 @@ from random import Random
 
 from cluster.objects import GPU_PRODUCT_LABEL
 from cluster.port import Obj
+from cluster.said import said
 from scheduler.simulation.traces.table import Faults, Row, header_of, rows
 from scheduler.simulation.workload import GPU, GPU_SHARE, Job, Role, over_nodes
 
@@ -69,7 +70,7 @@ def read(file: str, lines: Iterable[str], choice: Choice) -> Trace:
     faults, source = Faults(file), iter(lines)
     first = next(source, "")
     if not first.strip():
-        faults.add("the file is empty: a trace is a CSV table with a header")
+        faults.add(said("the file is empty: a trace is a CSV table with a header"))
         faults.check()
     header = header_of(first, faults)
     shape = _shape_of(header, faults)
@@ -85,7 +86,7 @@ def read(file: str, lines: Iterable[str], choice: Choice) -> Trace:
         if job is None:
             continue
         if job.name in ids:
-            faults.add(f"the job {job.name} is given twice; first in line {ids[job.name]}", row.line)
+            faults.add(said("the job %(name)s is given twice; first in line %(ids)s", name=job.name, ids=ids[job.name]), row.line)
         ids[job.name] = row.line
         trace.jobs.append(job)
     _complete(trace, choice, faults, line)
@@ -101,7 +102,7 @@ def _shape_of(header: list[str], faults: Faults) -> Shape:
     best = max(SHAPES, key=lambda shape: sum(name in header for name in shape.needs) / len(shape.needs))
     if not any(name in header for name in best.needs):
         known = "; ".join(f"{shape.name}: {', '.join(shape.needs)}" for shape in SHAPES)
-        faults.add(f"the columns are of no known trace. Known are {known}", 1)
+        faults.add(said("the columns are of no known trace. Known are %(known)s", known=known), 1)
         faults.check()
     return best
 
@@ -113,9 +114,9 @@ def _is_in(part: str, chosen: str) -> bool:
 def _complete(trace: Trace, choice: Choice, faults: Faults, line: int) -> None:
     if choice.part and not trace.jobs and not faults.found:
         known = ", ".join(f"{name} ({count} jobs)" for name, count in sorted(trace.parts.items()))
-        faults.add(f"there is no part {choice.part!r} in it; there are {known or 'none'}")
+        faults.add(said("there is no part %(part)r in it; there are %(known)s", part=choice.part, known=known or "none"))
     elif not trace.jobs and not faults.found:
-        faults.add("no row is a job", line)
+        faults.add(said("no row is a job"), line)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------------
@@ -159,7 +160,11 @@ def _pollux(row: Row, choice: Choice) -> Job | None:
     hours = POLLUX_HOURS.get(kind)
     if hours is None:
         known = ", ".join(POLLUX_HOURS)
-        row.faults.add(f"the run time of an application {kind!r} is not known; known are {known}", row.line, "application")
+        row.faults.add(
+            said("the run time of an application %(kind)r is not known; known are %(known)s", kind=kind, known=known),
+            row.line,
+            "application",
+        )
         return None
     name = f"{row.text('set')}-{row.text('workload')}-{row.text('name')}".replace("_", "-").lower()
     chance = Random(f"{choice.seed}/{name}")  # noqa: S311 - run times, nothing secret
@@ -178,7 +183,11 @@ def _openb(row: Row, choice: Choice) -> Job | None:
     end = row.number("deletion_time", empty=-1.0, least=-1.0)
     begin = row.number("scheduled_time", empty=arrival)
     if 0 <= end < begin:
-        row.faults.add(f"{end:g} is before the pod was scheduled, at {begin:g}", row.line, "deletion_time")
+        row.faults.add(
+            said("%(end)s is before the pod was scheduled, at %(begin)s", end=f"{end:g}", begin=f"{begin:g}"),
+            row.line,
+            "deletion_time",
+        )
     return _pod(row, choice, arrival, max(0.0, end - begin))
 
 
@@ -188,7 +197,11 @@ def _pod(row: Row, choice: Choice, arrival: float, duration: float) -> Job:
     wanted = [model for model in row.text("gpu_spec").split("|") if model]
     if choice.models is not None and (unknown := [model for model in wanted if model not in choice.models]):
         have = ", ".join(sorted(choice.models)) or "none"
-        row.faults.add(f"no node has the GPU model {', '.join(unknown)}; there are {have}", row.line, "gpu_spec")
+        row.faults.add(
+            said("no node has the GPU model %(unknown)s; there are %(have)s", unknown=", ".join(unknown), have=have),
+            row.line,
+            "gpu_spec",
+        )
     spec: Obj = {}
     if wanted:
         terms = [{"matchExpressions": [{"key": GPU_PRODUCT_LABEL, "operator": "In", "values": wanted}]}]

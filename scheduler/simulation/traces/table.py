@@ -6,7 +6,9 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from cluster.said import said
 from scheduler.simulation.workload import WorkloadError
 
 MOST_FAULTS = 20
@@ -28,13 +30,23 @@ class Faults:
         if len(self.found) >= MOST_FAULTS:
             self.more += 1
             return
-        place = f"{self.file}, line {line}" if line else self.file
-        self.found.append(f"{place}, column {column}: {message}" if column else f"{place}: {message}")
+        at: dict[str, Any] = {"file": self.file, "line": line, "column": column, "message": message}
+        if line and column:
+            self.found.append(said("%(file)s, line %(line)s, column %(column)s: %(message)s", **at))
+        elif line:
+            self.found.append(said("%(file)s, line %(line)s: %(message)s", **at))
+        else:
+            self.found.append(said("%(file)s: %(message)s", **at))
 
     def check(self) -> None:
         """Raise WorkloadError when there are any."""
         if self.found:
-            raise WorkloadError([*self.found, *([f"{self.file}: and {self.more} more faults"] if self.more else [])])
+            raise WorkloadError(
+                [
+                    *self.found,
+                    *([said("%(file)s: and %(more)s more faults", file=self.file, more=self.more)] if self.more else []),
+                ]
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +67,15 @@ class Row:
         if not text and empty is not None:
             return empty
         if not _NUMBER.fullmatch(text):
-            self.faults.add(f"{_shown(text)} is not a number, such as 120 or 0.5", self.line, column)
+            self.faults.add(said("%(text)s is not a number, such as 120 or 0.5", text=_shown(text)), self.line, column)
             return 0.0
         value = float(text)
         if value < least:
-            self.faults.add(f"{text} is below {least:g}; it must be {least:g} or more", self.line, column)
+            self.faults.add(
+                said("%(text)s is below %(least)s; it must be %(least)s or more", text=text, least=f"{least:g}"),
+                self.line,
+                column,
+            )
             return 0.0
         return value
 
@@ -69,11 +85,13 @@ class Row:
         if not text and empty is not None:
             return empty
         if not _WHOLE.fullmatch(text):
-            self.faults.add(f"{_shown(text)} is not a whole number, such as 8", self.line, column)
+            self.faults.add(said("%(text)s is not a whole number, such as 8", text=_shown(text)), self.line, column)
             return 0
         value = int(text.split(".")[0])
         if not least <= value <= most:
-            self.faults.add(f"{text} must be from {least} to {most}", self.line, column)
+            self.faults.add(
+                said("%(text)s must be from %(least)s to %(most)s", text=text, least=least, most=most), self.line, column
+            )
             return 0
         return value
 
@@ -83,7 +101,7 @@ def header_of(line: str, faults: Faults) -> list[str]:
     try:
         return [name.strip().lstrip("\ufeff") for name in next(csv.reader([line]), [])]
     except csv.Error as error:
-        faults.add(f"the header is no CSV: {error}", 1)
+        faults.add(said("the header is no CSV: %(error)s", error=error), 1)
         faults.check()
         raise
 
@@ -94,10 +112,10 @@ def rows(file: str, lines: Iterable[str], needs: Sequence[str], faults: Faults) 
     header = header_of(next(source, ""), faults)
     if missing := [name for name in needs if name not in header]:
         have = ", ".join(header) if any(header) else "none at all"
-        faults.add(f"columns are missing: {', '.join(missing)}; the table has {have}", 1)
+        faults.add(said("columns are missing: %(missing)s; the table has %(have)s", missing=", ".join(missing), have=have), 1)
         faults.check()
     if twice := sorted({name for name in header if header.count(name) > 1}):
-        faults.add(f"columns are given twice: {', '.join(twice)}", 1)
+        faults.add(said("columns are given twice: %(twice)s", twice=", ".join(twice)), 1)
         faults.check()
     reader, count = csv.reader(source, strict=True), 0
     try:
@@ -107,16 +125,21 @@ def rows(file: str, lines: Iterable[str], needs: Sequence[str], faults: Faults) 
                 continue
             count += 1
             if count > MOST_ROWS:
-                faults.add(f"a trace has at most {MOST_ROWS:,} rows; cut it, or choose a part of it", line)
+                faults.add(
+                    said("a trace has at most %(most)s rows; cut it, or choose a part of it", most=f"{MOST_ROWS:,}"),
+                    line,
+                )
                 break
             if len(cells) != len(header):
-                faults.add(f"the row has {len(cells)} cells, the header {len(header)}", line)
+                faults.add(
+                    said("the row has %(cells)s cells, the header %(columns)s", cells=len(cells), columns=len(header)), line
+                )
                 continue
             yield Row(line, dict(zip(header, cells, strict=True)), faults)
     except csv.Error as error:
-        faults.add(f"the row is no CSV: {error}", reader.line_num + 1)
+        faults.add(said("the row is no CSV: %(error)s", error=error), reader.line_num + 1)
     if not count:
-        faults.add("there is no row below the header: a trace has at least one job")
+        faults.add(said("there is no row below the header: a trace has at least one job"))
     faults.check()
 
 
