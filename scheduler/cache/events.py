@@ -35,6 +35,7 @@ from scheduler.estate import KINDS as ESTATE_KINDS
 from scheduler.estate import Estate
 from scheduler.framework.explain import Code, Stage, Verdict
 from scheduler.framework.session import Session
+from scheduler.framework.view import View
 from scheduler.measuring import Usage
 from scheduler.model import build, shapes
 from scheduler.model.devices import DEVICE_CONFIG
@@ -225,14 +226,15 @@ class SchedulerCache:
         roster = self.groups.roster
         changed = roster.settle()
         self._oversize.mark(changed if self._oversize.is_current else dict.fromkeys([*changed, *roster.active.values()]))
-        ssn = Session(
-            uid, conf, self.dims, self.nodes, roster.jobs, self.queues, now=now, random=random,
-            classes=self.classes.count.keys(), budgets=list(self.budgets.values()), memo=self.memo,
+        view = View(
+            dims=self.dims, nodes=self.nodes, jobs=roster.jobs, queues=self.queues, roster=roster,
+            places=self._found_places(changed), classes=self.classes.count.keys(), estate=self.estate,
             namespaces={name: objects.labels(obj) for name, obj in self.namespaces.items()},
             quotas={name: tuple(found.values()) for name, found in self._quotas.items() if found},
-            device_configs=self.device_configs, usage=self.usage, post=self.post, estate=self.estate, roster=roster,
-            places=self._found_places(changed), only=only,
+            budgets=list(self.budgets.values()), device_configs=self.device_configs, usage=self.usage, post=self.post,
+            memo=self.memo,
         )  # fmt: skip
+        ssn = Session(uid, conf, view, now=now, random=random, only=only)
         for job in roster.strays.values():
             ssn.verdicts[job.uid] = Verdict(Stage.ADMISSION, Code.QUEUE_MISSING, queue=job.queue)
         ssn.open()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from random import Random
 from time import perf_counter
 from typing import Any
 
 from cluster import objects
-from scheduler.calls import PostAll
 from scheduler.conf import Configuration, PluginOption
-from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.explain import Verdict
 from scheduler.framework.heap import Heap
@@ -23,72 +21,44 @@ from scheduler.framework.registrations import SWITCH_OF, Registrations
 from scheduler.framework.statement import Cause, Statement
 from scheduler.framework.turns import Turns, turns
 from scheduler.framework.victims import VictimRules
+from scheduler.framework.view import View
 from scheduler.model.jobs import JobInfo
 from scheduler.model.nodelocks import NodeLock
-from scheduler.model.nodes import NodeTable
 from scheduler.model.queues import QueueInfo
-from scheduler.model.quotas import Quota
-from scheduler.model.resources import Dimensions
-from scheduler.model.roster import Roster
 from scheduler.model.tasks import TaskClass, TaskInfo
 from scheduler.placement.standing import Evaluator
-from scheduler.topology.hypernodes import HyperNodes
-from scheduler.topology.places import Places
 
 
 class Session(Registrations):
-    """One cycle. `jobs` and `queues` are those that take part (a job whose queue is unknown is not in it).
+    """One cycle over a `View` (a job whose queue is unknown is not in it).
 
-    `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance.
-    `classes` are those of all known tasks; `estate` the volumes, devices and services of the cluster;
-    `namespaces` the labels of each namespace, `quotas` its ResourceQuotas; `budgets` the PodDisruptionBudgets;
-    `memo` lives as long as the model, for what plugins compute from static columns. `schedulable` are the pods (uids)
-    that had room, but whose gang was not complete; `leftovers` say of jobs that start why some of their tasks do not;
-    `released` are tasks that their queue let through its gate;
-    `places` are the network domains, and where gangs are in them; `device_configs` the ConfigMaps about devices;
-    `post` asks other programs, None where nobody may be asked; `locks` are those that binds need, by pod uid;
-    `beyond_request` is what queues hold more than their pods ask, in milli-units;
-    `roster` says who is in which queue, and what queues hold; `only` are the jobs (uids) that are served, None for all.
-    `moves` counts how often tasks got or lost a node: what only they can change holds as long as it stands still.
-    `asked` and `served` are the jobs whose turn it was to be admitted and to be given nodes, in the order of their turns.
+    `total` is the sum of all nodes' allocatable; `now` the instant of opening, `random` the only source of chance; `only` are
+    the jobs (uids) that are served, None for all. `schedulable` are the pods (uids) that had room, but whose gang was not
+    complete; `leftovers` say of jobs that start why some of their tasks do not; `released` are tasks that their queue let
+    through its gate; `locks` are those that binds need, by pod uid; `beyond_request` is what queues hold more than their pods
+    ask, in milli-units. `moves` counts how often tasks got or lost a node: what only they can change holds as long as it
+    stands still. `asked` and `served` are the jobs whose turn it was to be admitted and to be given nodes, in the order of
+    their turns.
     """
 
     def __init__(
         self,
         uid: str,
         conf: Configuration,
-        dims: Dimensions,
-        nodes: NodeTable,
-        jobs: dict[str, JobInfo],
-        queues: dict[str, QueueInfo],
+        view: View,
         *,
         now: float,
         random: Random,
-        classes: Collection[TaskClass] = (),
-        estate: Estate | None = None,
-        namespaces: Mapping[str, Mapping[str, str]] | None = None,
-        budgets: Sequence[Mapping[str, Any]] = (),
-        memo: dict[Any, Any] | None = None,
-        hyper_nodes: HyperNodes | None = None,
-        device_configs: Mapping[str, Mapping[str, Any]] | None = None,
-        quotas: Mapping[str, Sequence[Quota]] | None = None,
-        usage: Mapping[str, tuple[float, float, float]] | None = None,
-        post: PostAll | None = None,
-        roster: Roster | None = None,
-        places: Places | None = None,
         only: Collection[str] | None = None,
     ) -> None:
         super().__init__()
-        self.uid, self.conf, self.dims, self.nodes, self.jobs, self.queues = uid, conf, dims, nodes, jobs, queues
-        self.now, self.random = now, random
+        self.uid, self.conf, self.now, self.random, self.only = uid, conf, now, random, only
         self.stamp = objects.stamp(now)
-        self.namespaces, self.budgets, self.quotas = namespaces or {}, budgets, quotas or {}
-        self.classes, self.estate, self.memo = classes, estate or Estate(), {} if memo is None else memo
-        self.total = nodes.total()
-        self.roster = roster or Roster.of(jobs.values(), queues, dims.width)
-        self.places = places or Places(hyper_nodes or HyperNodes((), nodes), jobs.values())
-        self.device_configs = device_configs or {}
-        self.usage, self.post = usage or {}, post
+        self.dims, self.nodes, self.jobs, self.queues = view.dims, view.nodes, view.jobs, view.queues
+        self.roster, self.places, self.classes, self.estate = view.roster, view.places, view.classes, view.estate
+        self.namespaces, self.budgets, self.quotas = view.namespaces, view.budgets, view.quotas
+        self.device_configs, self.usage, self.post, self.memo = view.device_configs, view.usage, view.post, view.memo
+        self.total = view.nodes.total()
         self.moves = 0
         self.queue_shares: dict[str, QueueShare] = {}
         self.verdicts: dict[str, Verdict] = {}
@@ -102,7 +72,6 @@ class Session(Registrations):
         self.admitted: dict[str, JobInfo] = {}
         self.schedulable: set[str] = set()
         self.considered = 0
-        self.only = only
         self.asked: list[str] = []
         self.served: list[str] = []
         self.opened: dict[str, float] = {}

@@ -12,11 +12,15 @@ from scheduler.conf import Arguments, Configuration, PluginOption
 from scheduler.estate import Estate
 from scheduler.framework import registry
 from scheduler.framework.session import Session
+from scheduler.framework.view import View
 from scheduler.model.jobs import JobInfo
 from scheduler.model.nodes import Block, NodeTable
 from scheduler.model.queues import QueueInfo
 from scheduler.model.resources import Amounts, Dimensions
+from scheduler.model.roster import Roster
 from scheduler.model.tasks import TaskClass, TaskInfo, TaskStatus
+from scheduler.topology.hypernodes import HyperNodes
+from scheduler.topology.places import Places
 
 MIB, GIB = 1 << 20, 1 << 30
 _SHORT = {"gpu": "nvidia.com/gpu"}
@@ -112,10 +116,13 @@ class World:
         self.nodes.widen(width)
         for holder in (*self.queues.values(), *self.jobs.values(), *self.classes.values()):
             holder.widen(width)
-        session = Session(
-            "session", Configuration(("allocate",), tiers), self.dims, self.nodes, self.jobs, self.queues,
-            now=1000.0, random=Random(0), classes=list(self.classes.values()), estate=self.estate,
+        view = View(
+            dims=self.dims, nodes=self.nodes, jobs=self.jobs, queues=self.queues,
+            roster=Roster.of(self.jobs.values(), self.queues, width),
+            places=Places(HyperNodes((), self.nodes), self.jobs.values()),
+            classes=list(self.classes.values()), estate=self.estate,
         )  # fmt: skip
+        session = Session("session", Configuration(("allocate",), tiers), view, now=1000.0, random=Random(0))
         session.open()
         return session
 
