@@ -92,6 +92,11 @@ class ConfSource:
         for fault in unknown_arguments(self.current):
             logger.warning("%s: %s", self._origin() or "the configuration", fault)
 
+    @property
+    def path(self) -> Path | None:
+        """The file that is read, or will be at the next `reload`."""
+        return self._path
+
     def follow(self, path: Path) -> None:
         """Read another file from now on. It is read at the next `reload`."""
         if path != self._path:

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_GET
 from cluster import exports, runtime
 from cluster.access import policy
 from portal import figures
-from portal.cockpit import cycles, judged, ledger
+from portal.cockpit import cycles, judged, ledger, versions
 from portal.cockpit.health import health
 from portal.cockpit.words import band, does, phase
 from portal.decisions import sink
-from portal.models import ConfigurationVersion, Cycle, SchedulerConfiguration
+from portal.models import Cycle, SchedulerConfiguration
 
 RANGES = {"2m": gettext_lazy("2 min"), "1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h")}
 KINDS = {
@@ -162,7 +162,7 @@ def _asked_for(request: HttpRequest, usual: int | None) -> Cycle | None:
 def _configuration() -> dict[str, Any]:
     return {
         "conf": SchedulerConfiguration.objects.defer("text", "broken").first(),
-        "version": ConfigurationVersion.objects.only("pk").first(),
+        "version": versions.in_force(),
     }
 
 

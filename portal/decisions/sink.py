@@ -21,9 +21,10 @@ from jobs import holds
 from jobs.held import is_held
 from jobs.models import Job, PodGroup
 from jobs.projection import MAY_WAIT
+from portal.cockpit import versions
 from portal.cockpit.decided import decided
 from portal.decisions import placements
-from portal.models import ConfigurationVersion, Cycle, Eviction, Placement, SchedulerConfiguration
+from portal.models import Cycle, Eviction, Placement, SchedulerConfiguration
 from queues.projection import set_shares
 from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
@@ -230,15 +231,14 @@ class Sink:
 def _write_configuration(state: ConfState) -> None:
     values = {
         "source": state.source,
+        "watched": state.watched,
         "text": state.text,
         "since": datetime.fromtimestamp(state.since, UTC),
         "broken": state.broken,
         "faults": [asdict(fault) for fault in state.faults],
     }
     SchedulerConfiguration.objects.update_or_create(pk=1, defaults=values)
-    newest = ConfigurationVersion.objects.first()
-    if newest is None or newest.text != state.text:
-        ConfigurationVersion.objects.create(at=values["since"], source=state.source, text=state.text)
+    versions.seen(state.text, values["since"], state.source)
 
 
 def did_something(record: CycleRecord) -> bool:

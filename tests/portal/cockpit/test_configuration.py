@@ -12,7 +12,7 @@ from django.urls import reverse
 from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from portal import parts
-from portal.cockpit import configuration
+from portal.cockpit import configuration, versions
 from portal.decisions import Sink
 from portal.models import ConfigurationVersion, SchedulerConfiguration
 from scheduler.source import ConfSource, ConfState
@@ -52,7 +52,7 @@ def source() -> ConfSource:
 
 
 def send(client, text: str, do: str = "save", base: int | None = None, note: str = ""):
-    newest = configuration.newest_version()
+    newest = versions.newest()
     given = {"text": text, "do": do, "base": base if base is not None else newest.pk, "note": note}
     return client.post(reverse("cockpit:edit"), given)
 
@@ -106,7 +106,7 @@ def test_what_is_saved_is_read_by_the_running_scheduler_and_says_who(client, mak
 
 def test_two_who_began_from_the_same_version_do_not_overwrite_each_other(client, make_user, file):
     client.force_login(make_user("boss", staff=True))
-    base = configuration.newest_version().pk
+    base = versions.newest().pk
     assert send(client, OTHER, base=base).status_code == 302
     late = send(client, OTHER.replace("3", "9"), base=base)
     assert late.status_code == 409
@@ -114,20 +114,20 @@ def test_two_who_began_from_the_same_version_do_not_overwrite_each_other(client,
     assert "Your text is still here" in html
     assert "binpack.weight: 9" in html
     assert file.read_text() == OTHER
-    assert re.search(rf'name="base" value="{configuration.newest_version().pk}"', html)
+    assert re.search(rf'name="base" value="{versions.newest().pk}"', html)
     assert send(client, OTHER.replace("3", "9")).status_code == 302
 
 
 def test_an_older_version_can_be_put_in_force_again(client, make_user, file):
     client.force_login(make_user("boss", staff=True))
-    first = configuration.newest_version()
+    first = versions.newest()
     send(client, OTHER)
     url = reverse("cockpit:roll_back", args=[first.pk])
     client.post(url, {"base": first.pk})
     assert file.read_text() == OTHER  # made from a page that is no longer true
-    client.post(url, {"base": configuration.newest_version().pk})
+    client.post(url, {"base": versions.newest().pk})
     assert file.read_text() == TEXT
-    assert configuration.newest_version().note == f"as version {first.pk}"
+    assert versions.newest().note == f"as version {first.pk}"
 
 
 def test_the_file_that_came_with_the_program_stays_as_it_came(client, make_user, file, settings):
