@@ -333,7 +333,9 @@ def test_usage_is_counted(as_, train):
     assert Job.objects.count() == 2
 
 
-@pytest.mark.django_db(transaction=True, databases=["default", "cluster"])
+@pytest.mark.services
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="a database in memory is no place for threads: set DATABASE_URL")
+@pytest.mark.django_db(transaction=True, databases="__all__")
 def test_of_editors_at_once_one_wins_and_the_others_are_told(people, train):
     results = []
 
