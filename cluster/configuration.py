@@ -20,7 +20,7 @@ MOST_BYTES = 1_048_576
 """What the data of one object may take."""
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
-_KEY_ADVICE = "use at most 253 letters, digits, '-', '_' and '.'"
+_KEY_ADVICE = said("use at most 253 letters, digits, '-', '_' and '.'")
 
 
 class _Held(Shape):
@@ -95,7 +95,7 @@ class ConfigurationRules(PlainRules):
                 yield (
                     key,
                     0,
-                    FieldError(where, said("must be text, not %(named)s: put it in quotes", named=_named(value)), "type"),
+                    FieldError(where, said("must be text, not %(value)s: put it in quotes", value=_named(value)), "type"),
                 )
             elif field in self._texts:
                 yield key, len(value.encode()), None
@@ -125,8 +125,10 @@ def _decoded(key: str, value: str, where: str) -> tuple[str, int, FieldError | N
 
 def _named(value: Any) -> str:
     if isinstance(value, bool):
-        return "true or false"
-    return "a number" if isinstance(value, int | float) else "a list" if isinstance(value, list) else "a mapping"
+        return said("true or false")
+    return (
+        said("a number") if isinstance(value, int | float) else said("a list") if isinstance(value, list) else said("a mapping")
+    )
 
 
 RULES: dict[Kind, Rules] = {

@@ -163,7 +163,7 @@ def _is_true(value: Any) -> bool:
 def compile_selector(text: str) -> Selector:
     """A selector by its text. Raises ValueError that says where it is wrong."""
     if len(text) > _LONGEST:
-        raise ValueError(said("has at most %(longest)s characters", longest=_LONGEST))
+        raise ValueError(said("has at most %(most)s characters", most=_LONGEST))
     return Selector(text)
 
 

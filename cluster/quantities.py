@@ -56,7 +56,7 @@ def parse_quantity(value: str | int | float | Decimal) -> Decimal:
 def _parse(text: str) -> Decimal:
     if len(text) > _LONGEST:
         raise ValueError(
-            said("a quantity has at most %(longest)s characters, this one has %(count)s", longest=_LONGEST, count=len(text))
+            said("a quantity has at most %(most)s characters, this one has %(count)s", most=_LONGEST, count=len(text))
         )
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -150,7 +150,7 @@ def resource_units(resources: Mapping[str, str | int | float | Decimal | None] |
             try:
                 found[resource] = to_units(resource, quantity)
             except ValueError as error:
-                raise ValueError(f"{resource}: {error}") from None
+                raise ValueError(said("%(resource)s: %(error)s", resource=resource, error=error)) from None
     return found
 
 

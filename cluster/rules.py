@@ -147,7 +147,7 @@ class NodeRules(PlainRules):
                 faults.add(pointer("metadata", "annotations", GPU_TOPOLOGY), str(error))
         if not _INDICES.fullmatch(notes.get(GPU_UNHEALTHY, "")):
             where = pointer("metadata", "annotations", GPU_UNHEALTHY)
-            faults.add(where, said("%(notes)r is no list of GPU indices: write them as '0,3'", notes=notes[GPU_UNHEALTHY]))
+            faults.add(where, said("%(given)r is no list of GPU indices: write them as '0,3'", given=notes[GPU_UNHEALTHY]))
         return faults
 
 
@@ -236,7 +236,7 @@ class PodChangeRules(PlainRules):
         held = notes.get(GPU_INDICES, "") if isinstance(notes, dict) else ""
         if isinstance(held, str) and not _INDICES.fullmatch(held):
             where = pointer("metadata", "annotations", GPU_INDICES)
-            return [FieldError(where, said("%(held)r is no list of GPU indices: write them as '0,3'", held=held), "format")]
+            return [FieldError(where, said("%(given)r is no list of GPU indices: write them as '0,3'", given=held), "format")]
         return [] if request.old is None else self._check_change(request, request.old)
 
     @staticmethod

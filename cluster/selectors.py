@@ -176,8 +176,8 @@ def parse_field_selector(text: str, supported: frozenset[str] | None = None) -> 
         if supported is not None and match[1] not in supported:
             raise ValueError(
                 said(
-                    "field %(match)r cannot be selected by; the fields are %(supported)s",
-                    match=match[1],
+                    "field %(field)r cannot be selected by; the fields are %(supported)s",
+                    field=match[1],
                     supported=", ".join(sorted(supported)),
                 )
             )

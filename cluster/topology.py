@@ -52,8 +52,8 @@ def parse_topology(text: str) -> GpuTopology:
     if len(text) > _LONGEST_TEXT:
         raise TopologyError(
             said(
-                "a topology table has at most %(longest_text)s characters, this text has %(count)s",
-                longest_text=_LONGEST_TEXT,
+                "a topology table has at most %(most)s characters, this text has %(count)s",
+                most=_LONGEST_TEXT,
                 count=len(text),
             )
         )
@@ -82,10 +82,18 @@ def _parse_nvidia(lines: Sequence[tuple[int, str]]) -> GpuTopology:
         if name not in devices:
             break  # the legend
         if name in paths:
-            _fail(number, f"{name} has a second row")
+            _fail(number, said("%(name)s has a second row", name=name))
         cells = line.split()[1:]
         if len(cells) < len(devices):
-            _fail(number, f"{name} has {len(cells)} columns, and the table has {len(devices)} devices")
+            _fail(
+                number,
+                said(
+                    "%(name)s has %(columns)s columns, and the table has %(devices)s devices",
+                    name=name,
+                    columns=len(cells),
+                    devices=len(devices),
+                ),
+            )
         paths[name] = [_nvidia_link(cell, name, device, number) for cell, device in zip(cells, devices)]
         if _GPU.fullmatch(name):
             rest = cells[len(devices) :]
@@ -94,7 +102,7 @@ def _parse_nvidia(lines: Sequence[tuple[int, str]]) -> GpuTopology:
     names = [f"GPU{index}" for index in range(gpus)]
     for name in names:
         if name not in paths:
-            _fail(number, f"the table ends without a row for {name}")
+            _fail(number, said("the table ends without a row for %(name)s", name=name))
     columns = [devices.index(name) for name in names]
     return GpuTopology(
         links=tuple(tuple(paths[name][column] for column in columns) for name in names),
@@ -108,9 +116,21 @@ def _parse_nvidia(lines: Sequence[tuple[int, str]]) -> GpuTopology:
 
 def _nvidia_link(cell: str, row: str, column: str, number: int) -> str:
     if row == column:
-        return SELF if cell == SELF else _fail(number, f"{row} to itself is {SELF}, not {cell!r}")
+        return (
+            SELF
+            if cell == SELF
+            else _fail(number, said("%(gpu)s to itself is %(right)s, not %(cell)r", gpu=row, right=SELF, cell=cell))
+        )
     if not _NVIDIA_LINK.fullmatch(cell):
-        _fail(number, f"{cell!r} between {row} and {column} is no path: NV1, NV2 …, PIX, PXB, PHB, NODE or SYS")
+        _fail(
+            number,
+            said(
+                "%(cell)r between %(row)s and %(column)s is no path: NV1, NV2 …, PIX, PXB, PHB, NODE or SYS",
+                cell=cell,
+                row=row,
+                column=column,
+            ),
+        )
     return "SYS" if cell == "SOC" else cell
 
 
@@ -133,27 +153,37 @@ def _parse_rocm(lines: Sequence[tuple[int, str]]) -> GpuTopology:
         if name != f"GPU{len(rows)}":
             break
         if len(cells) != gpus:
-            _fail(number, f"{name} has {len(cells)} columns, and the table has {gpus} GPUs")
+            _fail(
+                number,
+                said(
+                    "%(name)s has %(columns)s columns, and the table has %(gpus)s GPUs", name=name, columns=len(cells), gpus=gpus
+                ),
+            )
         rows.append(tuple(_rocm_link(cell, len(rows), column, number) for column, cell in enumerate(cells)))
     if len(rows) != gpus:
-        _fail(number, f"expected a row for GPU{len(rows)}")
+        _fail(number, said("expected a row for GPU%(count)s", count=len(rows)))
     return GpuTopology(links=tuple(rows))
 
 
 def _rocm_link(cell: str, row: int, column: int, number: int) -> str:
     if row == column:
-        return SELF if cell == "0" else _fail(number, f"GPU{row} to itself is 0, not {cell!r}")
+        return SELF if cell == "0" else _fail(number, said("GPU%(gpu)s to itself is 0, not %(cell)r", gpu=row, cell=cell))
     if cell not in ("XGMI", "PCIE"):
-        _fail(number, f"{cell!r} between GPU{row} and GPU{column} is no link type: XGMI or PCIE")
+        _fail(
+            number,
+            said(
+                "%(cell)r between GPU%(row)s and GPU%(column)s is no link type: XGMI or PCIE", cell=cell, row=row, column=column
+            ),
+        )
     return cell
 
 
 def _numbered(names: Sequence[str], number: int) -> int:
     """How many GPUs a header names; they are numbered from 0 without a gap."""
     if not names or list(names) != [f"GPU{index}" for index in range(len(names))]:
-        _fail(number, f"the header names {' '.join(names[:8]) or 'no GPU'}: expected GPU0, GPU1 … in order")
+        _fail(number, said("the header names %(names)s: expected GPU0, GPU1 … in order", names=" ".join(names[:8]) or "no GPU"))
     if len(names) > _MOST_GPUS:
-        _fail(number, f"at most {_MOST_GPUS} GPUs are read, this table has {len(names)}")
+        _fail(number, said("at most %(most)s GPUs are read, this table has %(count)s", most=_MOST_GPUS, count=len(names)))
     return len(names)
 
 
@@ -163,11 +193,11 @@ def _checked(topology: GpuTopology) -> GpuTopology:
             if row[b] != topology.links[b][a]:
                 raise TopologyError(
                     said(
-                        "GPU%(a)s to GPU%(b)s is %(row)s, and the way back is %(links)s: these must agree",
+                        "GPU%(a)s to GPU%(b)s is %(there)s, and the way back is %(back)s: these must agree",
                         a=a,
                         b=b,
-                        row=row[b],
-                        links=topology.links[b][a],
+                        there=row[b],
+                        back=topology.links[b][a],
                     )
                 )
     return topology

@@ -237,7 +237,7 @@ def _check_budget(annotations: dict[str, str], faults: Faults) -> None:
             where = pointer("metadata", "annotations", key)
             faults.add(
                 where,
-                said("%(annotations)r is no budget: write a whole number above 0, or 1%% to 99%%", annotations=annotations[key]),
+                said("%(budget)r is no budget: write a whole number above 0, or 1%% to 99%%", budget=annotations[key]),
                 "format",
             )
 
@@ -301,8 +301,8 @@ class PriorityClassRules:
             faults.add(
                 "/value",
                 said(
-                    "must be %(highest_user_priority)s or less: what is above is the system's",
-                    highest_user_priority=HIGHEST_USER_PRIORITY,
+                    "must be %(most)s or less: what is above is the system's",
+                    most=HIGHEST_USER_PRIORITY,
                 ),
                 "range",
             )
@@ -310,5 +310,5 @@ class PriorityClassRules:
             faults.add("/value", said("value and preemptionPolicy cannot change: make a new class"), "immutable")
         others = [c["metadata"]["name"] for c in request.reader.list(PRIORITY_CLASS).items if c.get("globalDefault")]
         if obj.get("globalDefault") and (taken := [other for other in others if other != name]):
-            faults.add("/globalDefault", said("%(taken)s is the default already: only one can be", taken=taken[0]), "conflict")
+            faults.add("/globalDefault", said("%(name)s is the default already: only one can be", name=taken[0]), "conflict")
         return faults

@@ -143,7 +143,7 @@ def prepared(manifest: Any, owner: str, kind: Kind = JOB) -> Obj:
     if not isinstance(manifest, dict):
         raise BadRequest(said("a %(kind)s manifest is a mapping with apiVersion, kind, metadata and spec", kind=kind.kind))
     wrong = [
-        FieldError(f"/{field}", said("must be %(right)s, not %(get)r", right=right, get=manifest.get(field)))
+        FieldError(f"/{field}", said("must be %(right)s, not %(given)r", right=right, given=manifest.get(field)))
         for field, right in (("apiVersion", kind.api_version), ("kind", kind.kind))
         if manifest.get(field) != right
     ]

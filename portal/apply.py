@@ -260,9 +260,9 @@ def _unknown(api_version: Any, kind: Any) -> FieldError:
         return FieldError(
             "/apiVersion",
             said(
-                "%(kind)s is known as %(of_kind)s, not %(api_version)r",
+                "%(kind)s is known as %(known)s, not %(api_version)r",
                 kind=kind,
-                of_kind=" and ".join(of_kind),
+                known=", ".join(of_kind),
                 api_version=api_version,
             ),
             "unknown",

@@ -98,18 +98,21 @@ def _check_amounts(spec: dict[str, Any], faults: Faults) -> None:
     for name, quantity in lists["guarantee"].items():
         deserved = lists["deserved"].get(name)
         if deserved is None or parse_quantity(deserved) < parse_quantity(quantity):
-            told = "missing" if deserved is None else str(deserved)
-            faults.add(
-                _place("deserved", name),
-                said("is %(told)s and must be at least the guarantee of %(quantity)s", told=told, quantity=quantity),
-                "range",
-            )
+            if deserved is None:
+                told = said("is missing and must be at least the guarantee of %(guarantee)s", guarantee=quantity)
+            else:
+                told = said(
+                    "is %(deserved)s and must be at least the guarantee of %(guarantee)s", deserved=deserved, guarantee=quantity
+                )
+            faults.add(_place("deserved", name), told, "range")
     for name, quantity in lists["deserved"].items():
         cap = lists["capability"].get(name)
         if cap is not None and parse_quantity(quantity) > parse_quantity(cap):
             faults.add(
                 _place("deserved", name),
-                said("%(quantity)s is above the capability of %(cap)s: at most that much", quantity=quantity, cap=cap),
+                said(
+                    "%(deserved)s is above the capability of %(capability)s: at most that much", deserved=quantity, capability=cap
+                ),
                 "range",
             )
 
@@ -136,7 +139,7 @@ def _check_parent(queue: Obj, tree: Tree, faults: Faults) -> None:
     elif (depth := 1 + sum(1 for _ in tree.ancestors(name))) > MAX_DEPTH:
         faults.add(
             where,
-            said("puts the queue %(depth)s levels below root: at most %(max_depth)s", depth=depth, max_depth=MAX_DEPTH),
+            said("puts the queue %(depth)s levels below root: at most %(most)s", depth=depth, most=MAX_DEPTH),
             "range",
         )
     elif len(tree.children(above)) == 1 and (pods := _allocated_pods(tree.queues[above])):  # its one child is this queue
@@ -170,17 +173,14 @@ def _check_tree(queue: Obj, tree: Tree, faults: Faults) -> None:
             limit = _units(ancestor, "capability").get(resource, 0)
             if limit:
                 if amount > limit:
-                    told, by = format_units(resource, limit), ancestor["metadata"]["name"]
-                    faults.add(
-                        _place("capability", resource),
-                        said("is above the %(told)s of %(by)s, which holds this queue", told=told, by=by),
-                        "range",
-                    )
+                    there, by = format_units(resource, limit), ancestor["metadata"]["name"]
+                    told = said("is above the %(limit)s of %(queue)s, which holds this queue", limit=there, queue=by)
+                    faults.add(_place("capability", resource), told, "range")
                 break
         most = max((_units(below, "capability").get(resource, 0) for below in tree.descendants(name)), default=0)
         if amount < most:
-            told = format_units(resource, most)
-            faults.add(_place("capability", resource), said("is below the %(told)s of a queue that it holds", told=told), "range")
+            told = said("is below the %(limit)s of a queue that it holds", limit=format_units(resource, most))
+            faults.add(_place("capability", resource), told, "range")
     for field in ("deserved", "guarantee"):
         if above != ROOT and above in tree.queues:
             _check_siblings(queue, tree.queues[above], field, tree, faults)
@@ -196,18 +196,12 @@ def _check_siblings(queue: Obj, parent: Obj, field: str, tree: Tree, faults: Fau
         if amount > limit:
             asked, there = format_units(resource, amount), format_units(resource, limit)
             fits = format_units(resource, max(0, limit - amount + own.get(resource, 0)))
-            told = f"with its siblings this queue asks {asked} {resource} ({field}), and {above} has {there}"
-            faults.add(
-                _place(field, resource),
-                said(
-                    "%(told)s: at most %(fits)s fits here, unless %(above)s gets %(asked)s",
-                    told=told,
-                    fits=fits,
-                    above=above,
-                    asked=asked,
-                ),
-                "range",
-            )
+            told = said(
+                "with its siblings this queue asks %(asked)s %(resource)s (%(field)s), and %(above)s has %(there)s: "
+                "at most %(fits)s fits here, unless %(above)s gets %(asked)s",
+                asked=asked, resource=resource, field=field, above=above, there=there, fits=fits,
+            )  # fmt: skip
+            faults.add(_place(field, resource), told, "range")
 
 
 def _check_below(queue: Obj, field: str, tree: Tree, faults: Faults) -> None:
@@ -217,10 +211,12 @@ def _check_below(queue: Obj, field: str, tree: Tree, faults: Faults) -> None:
         limit = limits.get(resource, 0)
         if amount > limit:
             asked, there = format_units(resource, amount), format_units(resource, limit)
-            told = f"the queues below ask {asked} {resource} ({field}), and {name} would have {there}"
-            faults.add(
-                _place(field, resource), said("%(told)s: at least %(asked)s, or less for those", told=told, asked=asked), "range"
-            )
+            told = said(
+                "the queues below ask %(asked)s %(resource)s (%(field)s), and %(name)s would have %(there)s: "
+                "at least %(asked)s, or less for those",
+                asked=asked, resource=resource, field=field, name=name, there=there,
+            )  # fmt: skip
+            faults.add(_place(field, resource), told, "range")
 
 
 def _below(name: str, field: str, tree: Tree) -> dict[str, int]:
@@ -250,15 +246,18 @@ def _check_delete(name: str, tree: Tree, reader: Reader) -> None:
         )
     if left := sorted(_unfinished(name, reader)):
         some = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
-        what = "a job that has" if len(left) == 1 else f"{len(left)} jobs that have"
-        raise Forbidden(
-            said(
-                "queue %(name)s holds %(what)s not ended (%(some)s): close it and let them end, or move them first",
+        if len(left) == 1:
+            told = said(
+                "queue %(name)s holds a job that has not ended (%(some)s): close it and let it end, or move it first",
                 name=name,
-                what=what,
                 some=some,
             )
-        )
+        else:
+            told = said(
+                "queue %(name)s holds %(count)s jobs that have not ended (%(some)s): close it and let them end, or move them first",
+                name=name, count=len(left), some=some,
+            )  # fmt: skip
+        raise Forbidden(told)
 
 
 def _unfinished(name: str, reader: Reader) -> Iterator[str]:

@@ -81,7 +81,7 @@ def resource(query: Mapping[str, str], names: Sequence[str]) -> str:
     if asked not in names:
         raise BadRequest(
             said("no queue speaks of %(asked)r", asked=asked),
-            [FieldError("?resource", said("is one of %(names)s", names=", ".join(names)), "choice")],
+            [FieldError("?resource", said("is one of %(known)s", known=", ".join(names)), "choice")],
         )
     return asked
 

@@ -140,10 +140,10 @@ class QueueController:
         if by_hand and above is not None and state_of(above) in _SHUT:
             raise Conflict(
                 said(
-                    "queue %(queue)s cannot open: its parent %(above)s is %(state_of)s",
+                    "queue %(queue)s cannot open: its parent %(above)s is %(state)s",
                     queue=objects.name(queue),
                     above=objects.name(above),
-                    state_of=state_of(above),
+                    state=state_of(above),
                 )
             )
         queue = self._write(queue, {"state": str(QueueState.OPEN)})  # first: a queue that is closing cannot be edited

@@ -33,7 +33,7 @@ def create(cluster: Cluster, obj: Any, *, dry_run: bool = False) -> Obj:
             said("a Queue manifest is a mapping with metadata and spec"), [FieldError("/metadata", said("must name the queue"))]
         )
     wrong = [
-        FieldError(f"/{field}", said("must be %(right)s, not %(obj)r", right=right, obj=obj[field]))
+        FieldError(f"/{field}", said("must be %(right)s, not %(given)r", right=right, given=obj[field]))
         for field, right in (("apiVersion", QUEUE.api_version), ("kind", QUEUE.kind))
         if obj.get(field, right) != right
     ]

@@ -97,7 +97,7 @@ def _map_faults(what: str, found: Any) -> list[FieldError]:
                 )
             )
         if not isinstance(value, str):
-            faults.append(FieldError(here, said("must be text, not %(found)s: put it in quotes", found=_json_name(value))))
+            faults.append(FieldError(here, said("must be text, not %(value)s: put it in quotes", value=_json_name(value))))
         elif what == "labels" and not is_label_value(value):
             faults.append(
                 FieldError(here, said("%(value)r is no label value: at most 63 letters, digits, '-', '_', '.'", value=value))
@@ -115,8 +115,8 @@ def _map_faults(what: str, found: Any) -> list[FieldError]:
 
 def _json_name(value: Any) -> str:
     if isinstance(value, bool):
-        return "a boolean"
-    names = {int: "a number", float: "a number", dict: "a mapping", list: "a list"}
+        return said("true or false")
+    names = {int: said("a number"), float: said("a number"), dict: said("a mapping"), list: said("a list")}
     return names.get(type(value), "null")
 
 

@@ -130,7 +130,7 @@ def _faults(obj: Obj) -> Iterator[FieldError]:
         yield FieldError("/spec", said("is required: title, parameters, locked, audience and job"), "required")
         return
     for key in spec.keys() - _SPEC:
-        yield FieldError(pointer("spec", key), said("is unknown: there are %(spec)s", spec=", ".join(sorted(_SPEC))), "unknown")
+        yield FieldError(pointer("spec", key), said("is unknown: there are %(known)s", known=", ".join(sorted(_SPEC))), "unknown")
     for key, most in _TEXTS.items():
         if not isinstance(spec.get(key, ""), str) or len(spec.get(key, "")) > most:
             yield FieldError(f"/spec/{key}", said("is a text of at most %(most)s characters", most=most), "type")
@@ -145,12 +145,12 @@ def _audience_faults(audience: Any) -> Iterator[FieldError]:
     if audience is None:
         return
     if not isinstance(audience, dict):
-        yield FieldError("/spec/audience", said("is a mapping of %(audience)s", audience=", ".join(AUDIENCE)), "type")
+        yield FieldError("/spec/audience", said("is a mapping of %(known)s", known=", ".join(AUDIENCE)), "type")
         return
     for key, names in audience.items():
         where = pointer("spec", "audience", key)
         if key not in AUDIENCE:
-            yield FieldError(where, said("is unknown: there are %(audience)s", audience=", ".join(AUDIENCE)), "unknown")
+            yield FieldError(where, said("is unknown: there are %(known)s", known=", ".join(AUDIENCE)), "unknown")
         elif names is not None and not _are_names(names):
             yield FieldError(where, said("is a list of at most 100 names"), "type")
 

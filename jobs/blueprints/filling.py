@@ -38,15 +38,13 @@ def _parsed(text: str) -> ast.expr:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise FillError(
-            said("%(strip)r is no parameter, nor a sum, difference or product of some", strip=text.strip())
-        ) from error
+        raise FillError(said("%(text)r is no parameter, nor a sum, difference or product of some", text=text.strip())) from error
     for node in ast.walk(tree):
         known = isinstance(node, ast.Name | ast.BinOp | ast.Add | ast.Sub | ast.Mult | ast.Load) or (
             isinstance(node, ast.Constant) and type(node.value) in (int, float)
         )
         if not known:
-            raise FillError(said("%(strip)r is no parameter, nor a sum, difference or product of some", strip=text.strip()))
+            raise FillError(said("%(text)r is no parameter, nor a sum, difference or product of some", text=text.strip()))
     return tree
 
 
@@ -65,7 +63,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     for side in (left, right):
         if isinstance(side, bool) or not isinstance(side, int | float):
             raise FillError(
-                said("%(unparse)s reckons with %(dumps)s, which is no number", unparse=ast.unparse(node), dumps=json.dumps(side))
+                said("%(text)s reckons with %(value)s, which is no number", text=ast.unparse(node), value=json.dumps(side))
             )
     return _bounded(
         left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
@@ -75,7 +73,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
 def _bounded(value: Any) -> Any:
     """A value, unless it is a number that is too large, or none."""
     if isinstance(value, int | float) and not abs(value) <= LARGEST:
-        raise FillError(said("a number is larger than %(largest)s", largest=LARGEST))
+        raise FillError(said("a number is larger than %(most)s", most=LARGEST))
     return value
 
 

@@ -46,7 +46,9 @@ def schema_faults(schema: Any) -> Iterator[FieldError]:
         yield FieldError("", said("is a JSON Schema with type: object and its properties"), "type")
         return
     for key in schema.keys() - _TOP:
-        yield FieldError(pointer(key), said("is not for blueprints: there are %(top)s", top=", ".join(sorted(_TOP))), "unknown")
+        yield FieldError(
+            pointer(key), said("is not for blueprints: there are %(known)s", known=", ".join(sorted(_TOP))), "unknown"
+        )
     properties = schema.get("properties", {})
     if not isinstance(properties, dict) or len(properties) > MOST:
         yield FieldError("/properties", said("is a mapping of at most %(most)s parameters", most=MOST), "type")
@@ -70,7 +72,7 @@ def _property_faults(name: str, each: Any) -> Iterator[FieldError]:
     if not NAME.fullmatch(name):
         yield FieldError("", said("is no name of a parameter: letters, digits and _, a small letter first, at most 40"), "format")
     if not isinstance(each, dict) or each.get("type") not in TYPES:
-        yield FieldError("/type", said("is one of %(types)s", types=", ".join(TYPES)), "choice")
+        yield FieldError("/type", said("is one of %(known)s", known=", ".join(TYPES)), "choice")
         return
     known = _COMMON | _OF_TYPE[each["type"]]
     for key in each.keys() - known:

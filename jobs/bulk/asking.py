@@ -94,7 +94,7 @@ def make(user: Any, action: str, *, argument: str = "", query: str = "", uids: C
     """
     if action not in NAMES:
         raise BadRequest(
-            said("unknown action %(action)r; known are %(names)s", action=action, names=", ".join(NAMES)),
+            said("unknown action %(action)r; known are %(actions)s", action=action, actions=", ".join(NAMES)),
             [FieldError("/action", said("is not known"))],
         )
     _check_argument(action, argument)

@@ -33,11 +33,11 @@ _NAMED = {
     "@hourly": "0 * * * *",
 }
 _FIELDS = (
-    ("minute", 0, 59, ()),
-    ("hour", 0, 23, ()),
-    ("day of month", 1, 31, ()),
-    ("month", 1, 12, ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")),
-    ("day of week", 0, 6, ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")),
+    (said("minute"), 0, 59, ()),
+    (said("hour"), 0, 23, ()),
+    (said("day of month"), 1, 31, ()),
+    (said("month"), 1, 12, ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")),
+    (said("day of week"), 0, 6, ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")),
 )
 _TERM = re.compile(r"(\*|\?|[0-9]{1,2}|[A-Z]{3})(?:-([0-9]{1,2}|[A-Z]{3}))?(?:/([0-9]{1,4}))?")
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
@@ -161,9 +161,9 @@ def _fields(text: str) -> str:
         if text.strip() not in _NAMED:
             raise ScheduleError(
                 said(
-                    "%(text)r is no schedule: known names are %(named)s and @every",
+                    "%(text)r is no schedule: known names are %(known)s and @every",
                     text=text[:60],
-                    named=", ".join(sorted(_NAMED)),
+                    known=", ".join(sorted(_NAMED)),
                 )
             )
         return _NAMED[text.strip()]
@@ -188,7 +188,11 @@ def _field(text: str, title: str, low: int, high: int, names: tuple[str, ...]) -
 def _term(text: str, title: str, low: int, high: int, names: tuple[str, ...]) -> str:
     match = _TERM.fullmatch(text)
     if match is None:
-        right = f"a number from {low} to {high}" + (f" or a name such as {names[1]}" if names else "")
+        right = (
+            said("a number from %(low)s to %(high)s or a name such as %(name)s", low=low, high=high, name=names[1])
+            if names
+            else said("a number from %(low)s to %(high)s", low=low, high=high)
+        )
         raise ScheduleError(
             said(
                 "%(text)r is no %(title)s: write *, %(right)s, a range such as %(low)s-%(high)s, a step such as */2",
@@ -220,6 +224,10 @@ def _number(text: str, title: str, low: int, high: int, names: tuple[str, ...]) 
     if text in names:
         return names.index(text) + low
     if not (text.isdecimal() and len(text) < 5 and low <= int(text) <= high):
-        right = f"from {low} to {high}" + (f", or {names[0]} to {names[-1]}" if names else "")
+        right = (
+            said("from %(low)s to %(high)s, or %(first)s to %(last)s", low=low, high=high, first=names[0], last=names[-1])
+            if names
+            else said("from %(low)s to %(high)s", low=low, high=high)
+        )
         raise ScheduleError(said("%(text)r is no %(title)s: they go %(right)s", text=text, title=title, right=right))
     return int(text)

@@ -53,7 +53,7 @@ class FlowRules:
         if not isinstance(flow.get("spec"), dict):
             return faults
         found = Faults()
-        name = _check_name(flow.get("metadata") or {}, "flow", found)
+        name = _check_name(flow.get("metadata") or {}, said("a flow"), found)
         _check_parts(flow, name, request, self.scheduler, found)
         return faults.with_apart(found)
 
@@ -75,7 +75,7 @@ class TemplateRules:
         shape = check_shape(TemplateShape, request.obj)
         template = prune(request.obj, shape)
         found = Faults()
-        name = _check_name(template.get("metadata") or {}, "job template", found)
+        name = _check_name(template.get("metadata") or {}, said("a job template"), found)
         if isinstance(template.get("spec"), dict):
             faults = check_job_spec(template["spec"], name, request.reader, self.scheduler, "/spec", "/metadata/name")
             found.extend(faults)
@@ -88,12 +88,12 @@ def _check_name(meta: dict[str, Any], what: str, faults: Faults) -> str:
     name, generated = meta.get("name") or "", meta.get("generateName") or ""
     full = name or (generated and generated + "xxxxx")
     if not full:
-        faults.add("/metadata/name", "is required: " + SUBDOMAIN_ADVICE, "required")
+        faults.add("/metadata/name", said("is required: %(advice)s", advice=SUBDOMAIN_ADVICE), "required")
     elif not is_dns_subdomain(full) or len(full) > _LONGEST_JOB_NAME:
         field = "name" if name else "generateName"
         faults.add(
             f"/metadata/{field}",
-            said("%(name)r is no %(what)s's name: %(advice)s", name=name or generated, what=what, advice=LABEL_ADVICE),
+            said("%(name)r is no name of %(what)s: %(advice)s", name=name or generated, what=what, advice=LABEL_ADVICE),
             "format",
         )
         return "x"
@@ -120,8 +120,8 @@ def _check_parts(flow: Obj, name: str, request: Request, scheduler: str, faults:
         title = part.get("name")
         if title in places:
             told = said(
-                "job %(places)s is made from %(title)r too: a template can stand in a flow once",
-                places=places[title],
+                "job %(index)s is made from %(title)r too: a template can stand in a flow once",
+                index=places[title],
                 title=title,
             )
             faults.add(f"/spec/flows/{index}/name", told, "duplicate")
@@ -136,7 +136,7 @@ def _check_parts(flow: Obj, name: str, request: Request, scheduler: str, faults:
             faults.extend(_faults_of_job(name, parts[index], index, spec, request.reader, scheduler))
     ring = circle({title: _targets(parts[index], places) for title, index in places.items()})
     if ring:
-        told = said("makes a circle: %(ring)s; leave one of them out", ring=" waits for ".join(ring[:10]))
+        told = said("makes a circle, each waits for the next: %(ring)s; leave one of them out", ring=", ".join(ring[:10]))
         faults.add(f"/spec/flows/{places[ring[0]]}/dependsOn/targets", told, "cycle")
 
 
@@ -148,13 +148,17 @@ def _templates(flow: Obj, places: dict[str, int], reader: Reader, faults: Faults
             found[title] = reader.get(JOB_TEMPLATE, title, namespace)
         except NotFound:
             others = few(objects.namespace(t) for t in reader.list(JOB_TEMPLATE).items if objects.name(t) == title)
-            where = f" (there is one in {others})" if others else ""
-            told = said(
-                "there is no JobTemplate %(title)r in namespace %(namespace)r%(where)s: create it first or name another",
-                title=title,
-                namespace=namespace,
-                where=where,
-            )
+            wanted: dict[str, Any] = {"title": title, "namespace": namespace, "others": others}
+            if others:
+                told = said(
+                    "there is no JobTemplate %(title)r in namespace %(namespace)r (there is one in %(others)s): create it first or "
+                    "name another",
+                    **wanted,
+                )
+            else:
+                told = said(
+                    "there is no JobTemplate %(title)r in namespace %(namespace)r: create it first or name another", **wanted
+                )
             faults.add(f"/spec/flows/{index}/name", told, "not_found")
     return found
 
@@ -245,5 +249,9 @@ def _check_unused(template: Obj, reader: Reader) -> None:
     for flow in reader.list(JOB_FLOW, namespace).items:
         parts = {part["name"] for part in flow["spec"].get("flows") or []}
         if name in parts and phase_of(flow) not in ENDED and not objects.is_deleting(flow):
-            told = f"job template {namespace}/{name} is used by flow {objects.name(flow)}, which has not ended"
-            raise Forbidden(said("%(told)s: delete the flow first, or wait for its end", told=told))
+            told = said(
+                "job template %(namespace)s/%(name)s is used by flow %(flow)s, which has not ended: "
+                "delete the flow first, or wait for its end",
+                namespace=namespace, name=name, flow=objects.name(flow),
+            )  # fmt: skip
+            raise Forbidden(told)

@@ -100,8 +100,8 @@ class JobLogs(APIView):
         wanted = rows.filter(**{field: value for field, value in (("task", asked.task), ("name", asked.pod)) if value})
         if wanted.count() > sources.most_pods():
             message = said(
-                "the logs of at most %(most_pods)s pods are read together: name a task or a pod",
-                most_pods=f"{sources.most_pods():,}",
+                "the logs of at most %(most)s pods are read together: name a task or a pod",
+                most=f"{sources.most_pods():,}",
             )
             raise BadRequest(message, [FieldError("?pod", message, "range")])
 

@@ -151,7 +151,7 @@ def load(content: bytes) -> Snapshot:
         except zlib.error as error:
             raise BadRequest(said("the file is not what gzip writes: %(error)s", error=error)) from None
         if not reader.eof:
-            raise BadRequest(said("the file is cut short, or unpacks to more than %(unpacked)s MiB", unpacked=UNPACKED >> 20))
+            raise BadRequest(said("the file is cut short, or unpacks to more than %(most)s MiB", most=UNPACKED >> 20))
     return Snapshot.load(content, limit=UNPACKED)
 
 

@@ -170,7 +170,7 @@ def _wait(request: Request) -> float:
         value = -1.0
     if not 0 <= value <= LONGEST:
         raise BadRequest(
-            said("wait is a number of seconds from 0 to %(longest)s, not %(text)r", longest=f"{LONGEST:.0f}", text=text),
+            said("wait is a number of seconds from 0 to %(most)s, not %(text)r", most=f"{LONGEST:.0f}", text=text),
             [FieldError("?wait", said("must be 0 to 10"), "range")],
         )
     return value

@@ -34,8 +34,8 @@ def probe(**question: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("parts", "where", "said"),
     [
-        (["a<a"], "/spec/flows/0/dependsOn/targets", "makes a circle: a waits for a"),
-        (["a<b", "b<c", "c<a"], "/spec/flows/0/dependsOn/targets", "a waits for b waits for c waits for a"),
+        (["a<a"], "/spec/flows/0/dependsOn/targets", "each waits for the next: a, a"),
+        (["a<b", "b<c", "c<a"], "/spec/flows/0/dependsOn/targets", "each waits for the next: a, b, c, a"),
         (["a", "b<nowhere"], "/spec/flows/1/dependsOn/targets/0", "there is no 'nowhere' in this flow: name one of a, b"),
         (["a", "zzz"], "/spec/flows/1/name", "there is no JobTemplate 'zzz' in namespace 'default'"),
         (["a", "b", "a"], "/spec/flows/2/name", "job 0 is made from 'a' too"),
