@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from statistics import median, quantiles
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 
 from cluster import queries as fleet_queries
 from cluster import runtime
@@ -62,17 +62,16 @@ class Headline:
         return asdict(self)
 
 
-def headline(user: Any, fleet: fleet_queries.Fleet | None = None) -> Headline:
-    """Every figure for one user; a fleet that was read already is not read again."""
+def headline(user: Any, fleet: fleet_queries.Fleet | None = None, waiting: list[Wait] | None = None) -> Headline:
+    """Every figure for one user; a fleet, and who waits, are not read again where they were."""
     fleet = fleet or fleet_queries.fleet(user)
+    waiting = waits(user) if waiting is None else waiting
     present = runtime.now()
     jobs = policy().visible(user, Job.objects.all())
-    waits = waited(jobs, present)
+    spans = waited(jobs, present)
     counts = jobs.aggregate(
         jobs_running=Count("uid", filter=RUNNING),
         pods_running=Sum("running", filter=RUNNING, default=0),
-        jobs_waiting=Count("uid", filter=WAITING),
-        gpus_waiting=Sum("gpus", filter=WAITING, default=0),
         jobs_failed=Count("uid", filter=Q(phase=JobPhase.FAILED, finished_at__gt=present - DAY)),
         jobs_ended=Count("uid", filter=Q(finished_at__gt=present - DAY)),
         started_hour=Count("uid", filter=Q(started_at__gt=present - HOUR)),
@@ -82,8 +81,10 @@ def headline(user: Any, fleet: fleet_queries.Fleet | None = None) -> Headline:
         gpus_total=fleet.total,
         gpus_used=fleet.used,
         gpus_free=fleet.counts["free"],
-        wait_median=median(waits) if waits else None,
-        wait_p90=quantiles(waits, n=10)[-1] if len(waits) > 1 else waits[0] if waits else None,
+        jobs_waiting=sum(each.jobs for each in waiting),
+        gpus_waiting=sum(each.gpus for each in waiting),
+        wait_median=median(spans) if spans else None,
+        wait_p90=quantiles(spans, n=10)[-1] if len(spans) > 1 else spans[0] if spans else None,
         **counts,
     )
 
@@ -104,12 +105,32 @@ def waited(jobs: QuerySet[Job], present: datetime) -> list[float]:
     return [(start - made).total_seconds() for made, start in started.values_list("created_at", "started_at")]
 
 
-def held_at(user: Any) -> list[tuple[str, int, int]]:
-    """Waiting jobs by the stage that holds them: (stage, jobs, GPUs asked), most first; an empty stage is not judged yet."""
-    waiting = policy().visible(user, Job.objects.all()).filter(WAITING).exclude(group_phase=GroupPhase.RUNNING)
+STARTING = "starting"
+"""In the place of a stage: nothing holds the gang any more, its pods have nodes and begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Waiting jobs of one queue at one stage (empty: not judged yet), and the GPUs that they ask."""
+
+    queue: str
+    stage: str
+    jobs: int
+    gpus: int
+
+
+def waits(user: Any) -> list[Wait]:
+    """Every waiting job that the user may see, counted once, in one query."""
+    stage = Case(When(group_phase=GroupPhase.RUNNING, then=Value(STARTING)), default=F("verdict_stage"))
+    found = policy().visible(user, Job.objects.filter(WAITING)).order_by().values_list("queue", stage)
+    return [Wait(*row) for row in found.annotate(jobs=Count("uid"), asked=Sum("gpus", default=0))]
+
+
+def held_at(waiting: list[Wait]) -> list[tuple[str, int, int]]:
+    """Waiting jobs by what they wait for: (stage, jobs, GPUs asked), most first."""
     jobs: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
-    for stage, count, asked in waiting.order_by().values_list("verdict_stage").annotate(count=Count("uid"), asked=Sum("gpus")):
-        jobs[stage] += count
-        gpus[stage] += asked or 0
+    for each in waiting:
+        jobs[each.stage] += each.jobs
+        gpus[each.stage] += each.gpus
     return [(stage, count, gpus[stage]) for stage, count in jobs.most_common()]

@@ -14,11 +14,11 @@ from cluster.gpu_views import in_script
 from jobs.models import Job
 from jobs.reasons import stage_label
 from portal import attention, demand, figures, happened
+from portal.standing import standing
 from queues import history as queue_history
 from queues import queries as queue_queries
 from queues.colours import categories
 from queues.models import Queue
-from queues.tree import ROOT
 
 RANGES = {"1h": gettext_lazy("1 h"), "24h": gettext_lazy("24 h"), "7d": gettext_lazy("7 d")}
 RECENT = 9
@@ -30,24 +30,25 @@ def context(user: Any, window: str) -> dict[str, Any]:
     present = runtime.now()
     fleet = fleet_queries.fleet(user)
     queues = queue_queries.queues(user)
-    capacity = queue_queries.capacity()
-    gpu = queue_queries.main_gpu(capacity)
-    branches = queue_queries.tree(queues, [gpu], capacity)
-    leaves = [branch for branch in branches if not branch.parent and branch.queue.name != ROOT]
-    names = [branch.queue.name for branch in leaves]
+    now = standing(user, fleet, queues)
+    names = [line.queue.name for line in now.lines]
     named = list(categories(queues))
     others = [name for name in names if name not in named]
-    history = queue_history.shares_over_time(named, others, gpu, queue_history.WINDOWS[window], present)
-    shown = figures.headline(user, fleet)
+    history = queue_history.shares_over_time(named, others, now.gpu, queue_history.WINDOWS[window], present)
     text, digest = compact.encoded(fleet)
     return {
-        "figures": shown,
+        "figures": now.figures,
         "window": window,
         "ranges": list(RANGES.items()),
-        "branches": sorted(leaves, key=lambda branch: (-branch.bars[0].request, branch.queue.name))[:9],
+        "lines": sorted(now.lines, key=lambda line: (-line.bar.request, line.queue.name))[:9],
         "history": history,
         "chart": history.as_json()
-        | {"queues": names, "gpu": gpu, "capacity": shown.gpus_total, "asked": demand.asked_over_time(user, history.times)},
+        | {
+            "queues": names,
+            "gpu": now.gpu,
+            "capacity": now.figures.gpus_total,
+            "asked": demand.asked_over_time(user, history.times),
+        },
         "fleet": fleet,
         "fleet_data": in_script(text),
         "fleet_digest": digest,
@@ -55,24 +56,31 @@ def context(user: Any, window: str) -> dict[str, Any]:
         "spines": _spines(fleet),
         "is_empty": not policy().visible(user, Job.objects.all()).exists(),
         "may_start": policy().may(user, "workload.start"),
-        **_lists(user, fleet, queues),
+        **_lists(user, fleet, queues, now.waits),
     }
 
 
 def side(user: Any) -> dict[str, Any]:
     """What the page renews by itself: what needs attention, why jobs wait, what happened last."""
-    return _lists(user, fleet_queries.fleet(user), queue_queries.queues(user))
+    return _lists(user, fleet_queries.fleet(user), queue_queries.queues(user), figures.waits(user))
 
 
-def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue]) -> dict[str, Any]:
-    held = figures.held_at(user)
+def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue], waits: list[figures.Wait]) -> dict[str, Any]:
+    held = figures.held_at(waits)
     return {
         "attention": attention.entries(user, fleet, queues, runtime.now()),
-        "held": [(stage_label(stage) if stage else _("Not judged yet"), stage, jobs, gpus) for stage, jobs, gpus in held],
+        "held": [(*_stage(stage), jobs, gpus) for stage, jobs, gpus in held],
         "held_total": sum(jobs for _stage, jobs, _gpus in held),
         "held_most": max((jobs for _stage, jobs, _gpus in held), default=1),
         "recent": happened.newest(user, RECENT),
     }
+
+
+def _stage(stage: str) -> tuple[str, str]:
+    """What is written for what jobs wait for, and the stage by which the list of jobs can be narrowed, if it can."""
+    if stage == figures.STARTING:
+        return _("Nothing: pods are starting"), ""
+    return (stage_label(stage), stage) if stage else (_("Not judged yet"), "")
 
 
 def _spines(fleet: fleet_queries.Fleet) -> list[tuple[str, int, int]]:

@@ -25,12 +25,12 @@ from jobs.pages.podmap import maps
 from jobs.pages.queries import EVENT_LIMIT, events_of
 from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
-from portal.figures import headline
 from portal.live import rendered
 from portal.live.answers import Answer, Plain, Row, Topic, Uids
 from portal.live.fleet import FleetTopic, NodePanel, TopologyTopic
 from portal.live.told import Told
 from portal.models import Cycle
+from portal.standing import standing
 from queues.models import Queue
 from queues.rows import queue_row
 
@@ -160,7 +160,7 @@ def _encoded(answer: Answer) -> dict[str, bytes]:
 
 
 class OverviewTopic(Topic):
-    """The headline numbers; they move with everything, so at most once a second."""
+    """The headline numbers and the queues' lines, of one moment; they move with everything, so at most once a second."""
 
     interval = 1.0
 
@@ -168,7 +168,7 @@ class OverviewTopic(Topic):
         return ("overview",) if topic in ("jobs", "topology", "queues") else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
-        return Answer(extras={"figures": headline(user).as_dict()})
+        return Answer(extras=standing(user).as_dict())
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """It has no rows."""

@@ -17,38 +17,27 @@ const GPU = told.gpu ?? "nvidia.com/gpu";
 let asked = null;
 
 const figures = document.querySelector("[data-figures]");
+const latest = new Map();
 subscribe("overview", {
+  // Figures and queues are of one moment and are shown in one go, so that they agree whatever moves.
   onMessage(message) {
     if (!message.figures) return;
     patch(figures, message.figures);
     asked = message.figures.gpus_waiting;
-  },
-});
-
-const latest = new Map();
-const queues = new Set(told.queues ?? []);
-subscribe("queues", {
-  uids: () => [...queues],
-  onMessage(message) {
-    for (const row of message.changed ?? []) {
-      if (queues.has(row.name)) latest.set(row.name, (row.allocated?.[GPU] ?? 0) / 1000);
-      const bar = document.querySelector(`[data-share="${CSS.escape(row.name)}"]`);
-      if (bar) patchShare(bar, row);
-    }
+    for (const name of told.queues ?? []) latest.set(name, (message.lines[name]?.[0] ?? 0) / 1000);
+    for (const line of document.querySelectorAll("[data-share]")) patchShare(line, message.lines[line.dataset.share] ?? [0, 0, 0, 0]);
     if (message.type === "snapshot" && latest.size) chart?.push(latest, asked);
   },
 });
 
-function patchShare(line, row) {
+function patchShare(line, [allocated, deserved, admitted, waiting]) {
   const bar = line.querySelector(".ba-share");
   const scale = Number(bar.dataset.scale) || 1;
-  const allocated = row.allocated?.[GPU] ?? 0;
-  const admitted = allocated + (row.inqueue?.[GPU] ?? 0);
-  const widths = { "--alc": allocated, "--adm": admitted, "--des": row.deserved?.[GPU] ?? 0 };
+  const widths = { "--alc": allocated, "--adm": admitted, "--des": deserved };
   for (const [name, value] of Object.entries(widths)) bar.style.setProperty(name, `${Math.min(100, (100 * value) / scale).toFixed(2)}%`);
   put(line.querySelector("[data-allocated]"), amountWords(allocated, GPU));
-  put(line.querySelector("[data-deserved]"), amountWords(row.deserved?.[GPU] ?? 0, GPU));
-  put(line.querySelector("[data-waiting]"), numberWords(row.groups_pending + row.groups_inqueue));
+  put(line.querySelector("[data-deserved]"), amountWords(deserved, GPU));
+  put(line.querySelector("[data-waiting]"), numberWords(waiting));
 }
 
 function put(figure, text) {

@@ -9,9 +9,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from jobs.choices import JobPhase
+from cluster.models import Node
+from jobs.choices import GroupPhase, JobPhase
 from portal import figures, happened
+from portal.live.topics import OverviewTopic
 from portal.models import Cycle, SchedulerConfiguration
+from portal.standing import standing
 from tests import factories as make
 from tests.portal.test_evictions import narrow, two_jobs  # noqa: F401 - fixtures
 
@@ -98,3 +101,30 @@ def test_nothing_is_told_of_jobs_that_one_may_not_see(client, ada):
     assert "theirs" not in str(names)
     assert "mine" in names
     assert "theirs" not in shown(client, "/")
+
+
+def test_figures_queues_and_causes_are_of_one_moment(client, ada):
+    make.fleet()
+    jobs = [
+        make.job("a", queue="prod", phase=JobPhase.RUNNING, running=1, gpus=2),
+        make.job("b", queue="teaching", phase=JobPhase.RUNNING, running=1, gpus=1),
+        make.job("c", queue="prod", gpus=4, verdict=make.verdict()),
+        make.job("d", queue="teaching", gpus=8, group_phase=GroupPhase.RUNNING),
+    ]
+    make.save(jobs)
+    node = Node.objects.filter(gpu_count__gte=3).first().name
+    for job, gpus in zip(jobs, ([0, 1], [2]), strict=False):
+        (pod,) = make.pods(job, 1, phase="Running")
+        pod.node, pod.gpus = node, gpus
+        pod.save()
+    told = standing(ada)
+    assert told.figures.gpus_used == 3
+    held = {line.queue.name: (line.bar.allocated, line.waiting) for line in told.lines if line.bar.allocated or line.waiting}
+    assert held == {"prod": (2000, 1), "teaching": (1000, 1)}
+    assert told.figures.jobs_waiting == sum(line.waiting for line in told.lines) == 2
+    assert sorted(figures.held_at(told.waits)) == [("node_fit", 1, 4), ("starting", 1, 8)]
+    html = shown(client, "/")
+    assert sorted(re.findall(r"data-allocated>([^<]*)<", html), reverse=True)[:3] == ["2", "1", "0"]
+    assert "Why 2 jobs are pending" in html
+    assert "Nothing: pods are starting" in html
+    assert OverviewTopic().load(ada, None).extras["lines"] == {line.queue.name: line.live for line in told.lines if any(line.live)}
