@@ -16,7 +16,7 @@ import yaml
 
 from testbed.server import ApiServer, free_port
 from testbed.stack import PASSWORD, ROOT, Stack, eventually
-from tests.deploy.rendered import KUSTOMIZE, Obj, Process, named, of_kind, processes
+from tests.deploy.rendered import Obj, Process, named, of_kind, processes
 
 NAMESPACE = "basalt-system"
 PATIENCE = 120.0
@@ -188,8 +188,6 @@ class Deployed(Stack):
                 argument = str(free) if before == "--port" else f"127.0.0.1:{free}"
             elif argument == "0.0.0.0":
                 argument = "127.0.0.1"
-            elif argument.startswith("/etc/basalt/"):
-                argument = str(KUSTOMIZE / "base" / argument.rpartition("/")[2])
             elif argument == "/certificates":
                 argument = str(self.folder / "certificates")
             before = argument if argument.startswith("--") else ""

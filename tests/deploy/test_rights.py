@@ -51,6 +51,7 @@ OWNERS = (
     ("apps", "replicasets"), ("apps", "statefulsets"), ("apps", "daemonsets"), ("batch", "jobs"),
 )  # fmt: skip
 DEVICES = ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")
+CONFIGURATION = "basalt-system/basalt-scheduler-conf"
 SCHEDULER, WORKER, WEB, HOOK = "basalt-scheduler", "basalt-worker", "basalt-web", "basalt-webhook"
 
 NOT_HERE = {
@@ -225,6 +226,28 @@ def test_people_act_through_pages_and_rest(basalt: Deployed, backend: Kubernetes
     assert basalt.rest("POST", "queues/team/actions/close").ok
     eventually(lambda: backend.get(QUEUE, "team")["status"]["state"] == "Closed")
     assert basalt.rest("DELETE", "queues/team").ok
+
+
+def test_administrators_change_what_the_scheduler_runs_by_and_no_other_config_map(
+    basalt: Deployed, server: StrictServer, backend: KubernetesCluster
+) -> None:
+    def told() -> Obj:
+        answer = basalt.rest("GET", "scheduler/configuration")
+        return answer.json() if answer.ok else {}
+
+    first = eventually(told)
+    place = f"{CONFIGURATION}:volcano-scheduler.conf"
+    assert (first["source"], first["writable"], first["why_not"]) == (place, True, "")
+    text = f"# changed\n{first['text']}"
+    saved = basalt.rest("PUT", "scheduler/configuration", json={"text": text, "version": first["version"]})
+    assert saved.ok, saved.text
+    found = eventually(lambda: (now := told())["text"] == text and now)
+    assert found["in_force"] == found["version"] == saved.json()["version"]
+    namespace, _, name = CONFIGURATION.partition("/")
+    assert backend.get(CONFIG_MAP, name, namespace)["data"] == {"volcano-scheduler.conf": text}
+    who = f"--as=system:serviceaccount:{namespace}:{WEB}"
+    may = {each: server.kubectl("auth", "can-i", "patch", f"configmap/{each}", "-n", namespace, who) for each in (name, "other")}
+    assert {each: answer.stdout.strip() for each, answer in may.items()} == {name: "yes", "other": "no"}
 
 
 def test_flows_and_cron_jobs_run(basalt: Deployed, backend: KubernetesCluster) -> None:
