@@ -23,6 +23,7 @@ from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, route, with_namespace
 from cluster.rows import event_row
+from cluster.said import said
 from jobs import filters, keys, operations, writes
 from jobs.made import in_force
 from jobs.models import Job, PhaseChange, Pod, PodGroup
@@ -158,7 +159,7 @@ class JobViewSet(ObjectViewSet):
         job: Job = self.find(**where)
         self.allow("jobs.act", job)
         if job.deleted_at is not None:
-            raise Http404(f"Job {job} is gone; only its history is left.")
+            raise Http404(said("%(kind)s %(name)s is gone; only its history is left.", kind="Job", name=job))
         return job
 
 

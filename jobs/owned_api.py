@@ -21,6 +21,7 @@ from cluster.rest.parsers import only
 from cluster.rest.problems import about
 from cluster.rest.views import NAMESPACE, Manifest, ObjectViewSet, is_dry_run, route, with_namespace
 from cluster.rows import event_row
+from cluster.said import said
 from jobs import operations, owned
 from jobs.models import Job
 from jobs.pages.queries import EVENT_LIMIT, events_of
@@ -119,5 +120,5 @@ class OwnedViewSet(ObjectViewSet, ABC):
         row = self.find(**where)
         self.allow("jobs.act", row)
         if row.deleted_at is not None:
-            raise Http404(f"{self.kind.kind} {row} is gone; only its history is left.")
+            raise Http404(said("%(kind)s %(name)s is gone; only its history is left.", kind=self.kind.kind, name=row))
         return row

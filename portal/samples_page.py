@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from cluster.access import policy
+from cluster.said import said
 from portal import parts, samples
 
 
@@ -15,9 +16,9 @@ from portal import parts, samples
 def start_samples(request: HttpRequest) -> HttpResponse:
     """Start the stream, where this process runs a cluster."""
     if not policy().may(request.user, "workload.start"):
-        raise PermissionDenied("Only cluster admins start the sample workload.")
+        raise PermissionDenied(said("Only cluster admins start the sample workload."))
     here = parts.current()
     if here is None:
-        raise Http404("This process runs no cluster of its own.")
+        raise Http404(said("This process runs no cluster of its own."))
     samples.start(here)
     return HttpResponseRedirect(reverse("overview"))

@@ -19,7 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from cluster.errors import ApiError, FieldError
-from cluster.said import words
+from cluster.said import said, told, words
 
 log = structlog.get_logger(__name__)
 CONTENT_TYPE = "application/problem+json"
@@ -98,29 +98,33 @@ def handler(exc: Exception, context: dict[str, Any]) -> Response:
         case ApiError():
             body = problem(exc.status, exc.message, [fault(field) for field in exc.fields], exc.reason)
         case RequestDataTooBig():
-            body = problem(413, "The body is longer than 1 MiB.")
+            body = problem(413, said("The body is longer than 1 MiB."))
         case Http404() | exceptions.NotFound():
-            body = problem(404, str(exc) or "There is nothing here.")
+            body = problem(404, told(exc) or said("There is nothing here."))
         case PermissionDenied():
-            body = problem(403, str(exc) or "You may not do this.")
+            body = problem(403, told(exc) or said("You may not do this."))
         case exceptions.ValidationError():
-            body = problem(exc.status_code, "The request is not valid.", list(_validation(exc.detail)))
+            body = problem(exc.status_code, said("The request is not valid."), list(_validation(exc.detail)))
         case exceptions.UnsupportedMediaType():
             known = ", ".join(dict.fromkeys(parser.media_type for parser in context["view"].parser_classes))
-            body = problem(415, f"{exc.detail} Say by a Content-Type what the body is: {known}.")
+            body = problem(
+                415, said("%(why)s Say by a Content-Type what the body is: %(known)s.", why=str(exc.detail), known=known)
+            )
         case exceptions.APIException():
             body = problem(exc.status_code, str(exc.detail))
             headers = _headers(exc)
         case OperationalError() | InterfaceError():
             log.error("the database does not do what was asked", path=context["request"].path, error=str(exc))
             body = problem(
-                503, "The portal's database cannot be read or written now; nothing was changed.", reason="ServiceUnavailable"
+                503,
+                said("The portal's database cannot be read or written now; nothing was changed."),
+                reason="ServiceUnavailable",
             )
             headers = {"Retry-After": "5"}
         case _:
             log.exception("request failed", path=context["request"].path)
             got_request_exception.send(sender=None, request=context["request"]._request)
-            body = problem(500, "The portal failed on this request; the cause is in its log.")
+            body = problem(500, said("The portal failed on this request; the cause is in its log."))
     return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
 
 

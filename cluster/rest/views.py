@@ -90,13 +90,15 @@ class QuestionViewSet(GenericViewSet[Any]):
         rows = self.get_queryset().filter(**where) if "\x00" not in "".join(where.values()) else self.get_queryset().none()
         found = rows.filter(deleted_at=None).first() or rows.order_by("-created_at").first()
         if found is None:
-            raise Http404(f"There is no {self.kind.kind} {'/'.join(where.values())}.")
+            raise Http404(said("There is no %(kind)s %(name)s.", kind=self.kind.kind, name="/".join(where.values())))
         return found
 
     def allow(self, right: str, obj: Any = None) -> None:
         """Raises PermissionDenied when the policy says no."""
         if not policy().may(self.request.user, right, obj):
-            raise PermissionDenied(f"You may not do this to {obj}." if obj else "You may not do this.")
+            raise PermissionDenied(
+                said("You may not do this to %(object)s.", object=obj) if obj else said("You may not do this.")
+            )
 
 
 class ObjectViewSet(QuestionViewSet, ABC):

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404
 
 from cluster.access import policy
+from cluster.said import said
 from jobs.blueprints.models import Audience, AudienceKind, Blueprint
 from queues.models import Queue
 
@@ -39,7 +40,7 @@ def find(user: Any, name: str) -> Blueprint:
     """The one of this name. Raises Http404 where there is none, or none for this user: nobody can tell which."""
     row = visible(user).filter(name=name).first()
     if row is None:
-        raise Http404(f"There is no blueprint {name}.")
+        raise Http404(said("There is no blueprint %(name)s.", name=name))
     return row
 
 

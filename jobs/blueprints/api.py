@@ -64,7 +64,7 @@ class BlueprintViewSet(ViewSet):
         """Whoever may submit nothing has no use for them."""
         super().initial(request, *args, **kwargs)
         if not policy().may(request.user, "jobs.submit"):
-            raise PermissionDenied("You may not submit jobs.")
+            raise PermissionDenied(said("You may not submit jobs."))
 
     @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[OpenApiParameter("archived", bool)])
     def list(self, request: Request) -> Response:
@@ -95,7 +95,7 @@ class BlueprintViewSet(ViewSet):
         """Add a version: a definition of the same name, and `?version=` that it was edited from."""
         row = access.find(request.user, name)
         if not access.may_change(request.user, row):
-            raise PermissionDenied("Only its owner and administrators may change this blueprint.")
+            raise PermissionDenied(said("Only its owner and administrators may change this blueprint."))
         base = request.query_params.get("version", "")
         if not base.isdecimal() or len(base) > 9:
             raise BadRequest(

@@ -112,7 +112,7 @@ class BulkViewSet(ViewSet):
         """`start` begins it, or goes on with one that was stopped; `stop` ends it after the jobs that are under way."""
         operation = self._find(request, pk)
         if wish not in ("start", "stop"):
-            raise Http404(f"There is no {wish!r}: use start or stop.")
+            raise Http404(said("There is no %(wish)r: use start or stop.", wish=wish))
         if not change(operation, wish):
             raise Conflict(said("the operation is %(state)s: it cannot %(wish)s", state=operation.state, wish=wish))
         return Response(operation_row(self._find(request, pk)), status=status.HTTP_202_ACCEPTED)
@@ -140,7 +140,7 @@ class BulkViewSet(ViewSet):
     def _find(self, request: Request, pk: UUID) -> BulkOperation:
         operation = found(request.user, pk)
         if operation is None:
-            raise Http404(f"There is no operation {pk}.")
+            raise Http404(said("There is no operation %(pk)s.", pk=pk))
         return operation
 
     def _full(self, user: Any, operation: BulkOperation) -> Body:

@@ -142,7 +142,7 @@ def _job(user: Any, uid: str, **where: str) -> Job:
     rows = Job.objects.filter(**where, **({"uid": uid} if uid else {}))
     job = policy().visible(user, rows).order_by("-created_at").first()
     if job is None or not may_read_job(user, job):
-        raise Http404(f"There is no Job {'/'.join(where.values())}.")
+        raise Http404(said("There is no %(kind)s %(name)s.", kind="Job", name="/".join(where.values())))
     return job
 
 
@@ -150,7 +150,7 @@ def _pod(user: Any, uid: str, **where: str) -> Pod:
     rows = policy().visible(user, Pod.objects.filter(**where, **({"uid": uid} if uid else {})))
     pod = rows.filter(deleted_at=None).first() or rows.order_by("-created_at").first()
     if pod is None or not may_read_pod(user, pod):
-        raise Http404(f"There is no Pod {'/'.join(where.values())}.")
+        raise Http404(said("There is no %(kind)s %(name)s.", kind="Pod", name="/".join(where.values())))
     return pod
 
 

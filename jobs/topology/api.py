@@ -14,6 +14,7 @@ from cluster.capacity import Fits
 from cluster.kinds import HYPER_NODE, JOB
 from cluster.models import HyperNode
 from cluster.rest.views import QuestionViewSet, route
+from cluster.said import said
 from jobs.models import Job
 from jobs.topology import domains, tab
 from jobs.topology.facts import facts
@@ -90,7 +91,7 @@ class TopologyViewSet(QuestionViewSet):
         name = name.strip("/")
         row = domains.of_name(domains.tree(facts(request.user)), name) if name else None
         if row is None:
-            raise Http404(f"There is no network domain {name}.")
+            raise Http404(said("There is no network domain %(name)s.", name=name))
         below = [child.name for child in row.children]
         return Response(row.as_json() | {"node_names": [machine.name for machine in row.machines], "domains": below})
 

@@ -76,7 +76,7 @@ class SchedulerViewSet(ViewSet):
         pk = request.query_params.get("id", "")
         found = ledger.cycle_numbered(number, int(pk) if pk.isascii() and pk.isdigit() and len(pk) < 19 else None)
         if found is None:
-            raise Http404(f"cycle {number} is not kept")
+            raise Http404(said("cycle %(number)s is not kept", number=number))
         told = ledger.of(request.user, found, runtime.now())
         return Response(_row(found) | {
             "time": cycles.matrix(found),
@@ -99,7 +99,7 @@ class SchedulerViewSet(ViewSet):
         standing = configuration.standing(asks=True)
         row, newest, place = standing.told, standing.newest, standing.place
         if row is None or newest is None:
-            raise Http404("no scheduler has told its configuration yet")
+            raise Http404(said("no scheduler has told its configuration yet"))
         return Response({
             "version": newest.pk, "in_force": standing.in_force.pk if standing.in_force is not None else None,
             "text": row.text, "source": row.source, "since": row.since, "faults": row.faults,

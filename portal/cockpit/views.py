@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 
 from cluster import exports, runtime
 from cluster.access import policy
+from cluster.said import said
 from portal import figures
 from portal.cockpit import cycles, judged, ledger, versions
 from portal.cockpit.health import health
@@ -120,7 +121,7 @@ def cycle(request: HttpRequest, number: int) -> HttpResponse:
     pk = request.GET.get("id", "")
     found = ledger.cycle_numbered(number, int(pk) if pk.isascii() and pk.isdigit() and len(pk) < 19 else None)
     if found is None:
-        raise Http404(f"cycle {number} is not kept")
+        raise Http404(said("cycle %(number)s is not kept", number=number))
     others = Cycle.objects.only("id", "number", "at")
     context = {
         **_time(found),

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from cluster.access import policy
 from cluster.errors import ApiError
-from cluster.said import words
+from cluster.said import said, words
 from portal.models import Simulation, SimulationKind, State
 from portal.simulations import efficiency, outputs, picture, present, work
 from portal.simulations.forms import SimulationForm
@@ -156,7 +156,7 @@ def file(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """The result as JSON or CSV, and its picture."""
     found = _one(request, pk)
     if not found.result:
-        raise Http404("It has no result yet.")
+        raise Http404(said("It has no result yet."))
     is_replay = found.kind == SimulationKind.REPLAY
     if name == "picture.svg":
         drawn = picture.comparison(found.title, found.result["results"]) if is_replay else efficiency.drawing(found.result)

@@ -115,7 +115,7 @@ class ExplainViewSet(QuestionViewSet):
         job: Job = self.find(**where)
         self.allow("jobs.act", job)
         if job.deleted_at is not None:
-            raise Http404(f"Job {job} is gone; only its history is left.")
+            raise Http404(said("%(kind)s %(name)s is gone; only its history is left.", kind="Job", name=job))
         name = only(request.data).obj.get("class")
         if not isinstance(name, str):
             raise BadRequest(
