@@ -32,7 +32,7 @@ def waits(job: Job) -> bool:
 
 def ahead(p50: datetime | None, p90: datetime | None, now: datetime, *, is_old: bool = False) -> Start | None:
     """What a foretold start says now: what has passed is never ahead, and one whose time is up says nothing any more."""
-    if p90 is not None and p90 < now or p50 is not None and p90 is None and p50 < now:
+    if (p90 is not None and p90 < now) or (p50 is not None and p90 is None and p50 < now):
         return None
     is_due = p50 is not None and p50 < now
     return Start(now if is_due else p50, p90, is_due, is_old)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from random import Random
+from typing import Any
 
 from django.conf import settings
 
@@ -13,16 +14,17 @@ from cluster.port import Obj
 from jobs import keys
 from portal.simulations import standing
 from portal.simulations.history import like
+from portal.unblock.changes import Change
 from portal.unblock.copy import View
 from scheduler.model.build import GROUP
 from scheduler.simulation.runtimes import Likeness, RunTimes
 from scheduler.simulation.workload import Workload
 
 
-def objects_now(view: View) -> list[Obj]:
+def objects_now(view: View, left_out: Collection[str] = ()) -> list[Obj]:
     """Nodes, queues, priority classes, PodGroups and pods, with the pods that controllers will make once jobs are let in.
 
-    A PodGroup is marked with the owner of its job.
+    A PodGroup is marked with the owner of its job. Jobs (by PodGroup) that are left out are not there at all.
     """
     cache = view.cache
     found = [_of(NODE, cache.nodes.objects[row]) for row in sorted(cache.nodes.index.values())]
@@ -30,16 +32,50 @@ def objects_now(view: View) -> list[Obj]:
     for name, value in view.made.known_classes():
         found.append(_of(PRIORITY_CLASS, {"metadata": {"name": name}, "value": value}))
     for uid, job in cache.jobs.items():
+        if uid in left_out:
+            continue
         there = [_of(POD, task.pod) for task in job.tasks.values()]
         found += there
         manifest = view.job_of(uid) if job.obj else None
         if job.obj:
-            owner = objects.annotations(manifest).get(keys.OWNER, "") if manifest is not None else ""
-            meta = {**job.obj["metadata"], "annotations": {**objects.annotations(job.obj), keys.OWNER: owner}}
-            found.append(_of(POD_GROUP, {**job.obj, "metadata": meta}))
+            found.append(owned(job.obj, manifest))
         if manifest is not None:
             found += [_of(POD, pod) for pod in view.made.pods(manifest, there)]
     return found + [_of(POD, task.pod) for task in cache.tasks.values() if task.job is None]
+
+
+def owned(group: Mapping[str, Any], manifest: Obj | None) -> Obj:
+    """A PodGroup with the mark of its job's owner."""
+    owner = objects.annotations(manifest).get(keys.OWNER, "") if manifest is not None else ""
+    meta = {**group["metadata"], "annotations": {**objects.annotations(dict(group)), keys.OWNER: owner}}
+    return _of(POD_GROUP, {**group, "metadata": meta})
+
+
+def after(view: View, objs: Iterable[Obj], changes: Iterable[Change]) -> list[Obj]:
+    """The same objects after some changes, with the pods that changed jobs will have."""
+    found = {(obj["kind"], objects.key(obj)): obj for obj in objs}
+    for change in changes:
+        for event in change.events:
+            assert event.kind is not None
+            place = event.kind.kind, objects.key(event.object)
+            if event.type == "DELETED":
+                found.pop(place, None)
+            elif event.kind == POD_GROUP:
+                found[place] = owned(event.object, change.job)
+            else:
+                found[place] = _of(event.kind, event.object)
+        if change.job is not None:
+            _replace_pods(found, change.uid, [*change.stay, *view.made.pods(change.job, change.stay)])
+    return list(found.values())
+
+
+def _replace_pods(found: dict[tuple[str, str], Obj], group: str, pods: Iterable[Obj]) -> None:
+    """Give a PodGroup these pods and no others."""
+    for place, obj in list(found.items()):
+        if place[0] == POD.kind and f"{objects.namespace(obj)}/{objects.annotations(obj).get(GROUP)}" == group:
+            del found[place]
+    for pod in pods:
+        found[POD.kind, objects.key(pod)] = _of(POD, pod)
 
 
 def _of(kind: Kind, obj: Iterable[tuple[str, object]] | dict[str, object] | object) -> Obj:

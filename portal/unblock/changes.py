@@ -17,16 +17,20 @@ from portal.unblock.copy import View
 
 @dataclass(slots=True)
 class Change:
-    """Events, and the job that they are about: `uid` of its PodGroup afterwards, `job` its manifest if it comes anew."""
+    """Events, and the job that they are about: `uid` of its PodGroup afterwards, `job` its manifest then.
+
+    `stay` are the pods that it has and keeps.
+    """
 
     uid: str
     events: list[WatchEvent] = field(default_factory=list)
     job: Obj | None = None
+    stay: list[Obj] = field(default_factory=list)
 
     def pods(self, view: View, uid: str) -> list[Obj]:
-        """The pods that are made once a job was admitted, of the new one as of others."""
+        """The pods that are made once a job was admitted, of the changed one as of others."""
         if uid == self.uid and self.job is not None:
-            return view.made.pods(self.job)
+            return view.made.pods(self.job, self.stay)
         return view.pods_of(uid)
 
 
@@ -39,7 +43,7 @@ def in_place(view: View, job: Obj, patch: Obj) -> Change:
     stay = [dict(task.pod) for task in group.tasks.values() if task not in gone]
     events = [WatchEvent("MODIFIED", POD_GROUP, view.made.changed(dict(group.obj), new, stay))]
     events += [WatchEvent("DELETED", POD, dict(task.pod)) for task in gone]
-    return Change(uid, events)
+    return Change(uid, events, new, stay)
 
 
 def instead(view: View, job: Obj, patch: Obj) -> Change:

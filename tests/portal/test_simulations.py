@@ -20,7 +20,7 @@ from portal.models import Simulation, State
 from portal.simulations import outputs, picture, sources, words, work
 from portal.simulations.runner import CHECKPOINT, Runner, Stopped, alone
 from scheduler.simulation.engine import Simulation as Engine
-from scheduler.simulation.estimate import Misses, Past, estimate, quantile
+from scheduler.simulation.estimate import Factors, Miss, Misses, Past, estimate, quantile
 from scheduler.simulation.experiment import Setting, trial
 from scheduler.simulation.measures import jain, spread
 from scheduler.simulation.options import Options
@@ -227,10 +227,10 @@ def test_a_certain_future_is_foretold_exactly() -> None:
 
 def test_past_misses_widen_the_band() -> None:
     misses = Misses()
-    assert misses.factor() == 1.5  # nothing is known yet
+    assert misses.factors() == Factors(1.0, 1.5)  # nothing is known yet
     for _ in range(20):
-        misses.add(300.0, 135.0)
-    assert misses.factor() == pytest.approx(2)
+        misses.add(Miss(300.0, 80.0, 135.0))
+    assert misses.factors() == Factors(pytest.approx(3), pytest.approx(2))
     assert quantile([1.0, 2.0, 3.0, 4.0], 0.5) == 2.0
 
 

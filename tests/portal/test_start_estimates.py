@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db.models import F
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cluster import runtime
 from cluster.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
+from cluster.models import Node
 from cluster.projection import Batch
 from jobs.models import Job, Pod
 from jobs.pages import timeline
 from jobs.pages.axis import OUTLOOK, Bar
 from jobs.pages.facts import gather
+from jobs.starts import Start, ahead
 from portal.mirror import PROJECTIONS
 from portal.models import StartEstimate
+from portal.outlook import freshness, ground
 from portal.simulations import estimates, present
 from portal.unblock import copy
 from scheduler import conf
 from scheduler.framework.explain import Code
+from tests import factories
 from tests.portal.pages import streamed
 from tests.portal.unblock.test_trial import DEPLOYED
 from tests.portal.unblock.world import Stage, manifest
@@ -41,6 +47,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, make_user: Any) -> Any:
     runtime.use(made.cluster)
     loaded = conf.load(make.configuration(DEPLOYED))
     monkeypatch.setattr(copy, "conf_in_force", lambda: loaded)
+    freshness.forget()
     for name, gpus in (("first", 8), ("next", 8), ("huge", 64)):
         made.submit(manifest(name, 1, cpu=4, gpu=gpus))
         made.rest()
@@ -85,11 +92,53 @@ def test_an_estimate_that_time_has_proved_wrong_is_not_shown(stage: Stage) -> No
     job = Job.objects.get(name="next")
     now = runtime.now()
     StartEstimate.objects.update(p50=now - timedelta(minutes=5), p90=now + timedelta(minutes=5))
-    assert estimates.of(job).state == "done"
+    start = estimates.of(job).start
+    assert start.is_due
+    assert start.p50 >= now  # what has passed is not ahead: at any moment, then
+    assert start.p90 == now + timedelta(minutes=5)
     StartEstimate.objects.update(p90=now - timedelta(minutes=1))
     assert estimates.of(job).row is None
     StartEstimate.objects.update(p90=None)
-    assert estimates.of(job).state == "done"
+    assert estimates.of(job).row is None
+    StartEstimate.objects.update(p50=None)
+    assert estimates.of(job).start == Start(None, None)
+
+
+def test_an_old_estimate_is_marked_and_then_withdrawn(stage: Stage) -> None:
+    estimates.refresh(futures=2, pause=0)
+    job, now = Job.objects.get(name="next"), runtime.now()
+    StartEstimate.objects.update(p50=None, p90=None, at=now - timedelta(minutes=9))
+    assert estimates.of(job).start == Start(None, None)
+    StartEstimate.objects.update(at=now - timedelta(minutes=11))
+    assert estimates.of(job).start == Start(None, None, is_old=True)
+    assert estimates.starts([job.uid]) == {job.uid: Start(None, None, is_old=True)}
+    StartEstimate.objects.update(at=now - timedelta(minutes=61))
+    assert estimates.of(job).start is None
+    assert estimates.starts([job.uid]) == {}
+
+
+@pytest.mark.parametrize(("jobs", "gpus", "is_old"), [(5, 8, False), (6, 8, True), (0, 7, True)])
+def test_an_estimate_of_a_cluster_that_has_changed_much_is_old(stage: Stage, jobs: int, gpus: int, is_old: bool) -> None:
+    estimates.refresh(futures=2, pause=0)
+    job, row = Job.objects.get(name="next"), StartEstimate.objects.get()
+    StartEstimate.objects.update(p50=None, p90=None)
+    for number in range(jobs):
+        factories.job(f"new-{number}", created_at=row.at + timedelta(seconds=1)).save()
+    Node.objects.update(gpu_count=gpus)
+    freshness.forget()
+    assert estimates.of(job).start == Start(None, None, is_old=is_old)
+
+
+@given(st.none() | st.integers(-7200, 7200), st.none() | st.integers(-7200, 7200))
+def test_no_start_is_foretold_before_now(first: int | None, second: int | None) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    p50, p90 = (now + timedelta(seconds=each) if each is not None else None for each in (first, second))
+    start = ahead(p50, p90, now)
+    if start is not None:
+        assert all(each is None or each >= now for each in (start.p50, start.p90))
+        assert start.is_due == (p50 is not None and p50 < now)
+    else:
+        assert any(each is not None and each < now for each in (p50, p90))
 
 
 def test_a_second_look_keeps_what_was_said_first(stage: Stage) -> None:
@@ -142,6 +191,6 @@ def test_a_timeline_reaches_to_what_is_foretold(stage: Stage) -> None:
     assert {bar.state for bar in timeline.build(job, [], [], now, facts).lanes[0].bars} == {"pending"}
 
 
-@pytest.mark.parametrize(("cycle", "steps"), [(0.0, 300), (0.02, 300), (0.1, 60), (0.6, 10), (30.0, 10)])
-def test_futures_are_shorter_where_cycles_take_long(cycle: float, steps: int) -> None:
-    assert estimates.steps_within(cycle) == steps
+@pytest.mark.parametrize(("cost", "steps"), [(0.0, 300), (0.05, 300), (0.1, 174), (0.6, 24), (1.5, 10), (30.0, 10)])
+def test_futures_are_shorter_where_cycles_take_long(cost: float, steps: int) -> None:
+    assert ground.steps_within(cost) == steps
