@@ -160,7 +160,8 @@ def standing(*, asks: bool = False) -> Standing:
             why = found.place.refused(live) if asks else ""
         except ApiError as error:
             why = _("What is at %(place)s cannot be read: %(why)s") % {"place": found.place, "why": words(error.message)}
-    return Standing(found.place, live, why, versions.newest(), versions.in_force(), told())
+    row = told()
+    return Standing(found.place, live, why, versions.newest(), versions.in_force(row), row)
 
 
 def _look(place: Place) -> Live:

@@ -40,10 +40,10 @@ def newest() -> ConfigurationVersion | None:
     return ConfigurationVersion.objects.filter(writing=Writing.DONE).first()
 
 
-def in_force() -> ConfigurationVersion | None:
-    """The newest version with the text that the scheduler last said it runs by; without the text."""
-    told = SchedulerConfiguration.objects.values("text")[:1]
-    return ConfigurationVersion.objects.filter(writing=Writing.DONE, text=Subquery(told)).defer("text").first()
+def in_force(told: SchedulerConfiguration | None = None) -> ConfigurationVersion | None:
+    """The newest version with the text that the scheduler runs by, as it `told`, or as it told last; without the text."""
+    text = told.text if told is not None else Subquery(SchedulerConfiguration.objects.values("text")[:1])
+    return ConfigurationVersion.objects.filter(writing=Writing.DONE, text=text).defer("text").first()
 
 
 def look(read: Callable[[], Live], source: str, *, alone: bool) -> Live:
