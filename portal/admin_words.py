@@ -71,3 +71,29 @@ def name_everything() -> None:
         for field in model._meta.local_concrete_fields:
             if field.name in FIELDS:
                 field.verbose_name = FIELDS[field.name]
+
+
+FRAME = (
+    _("Add row"),
+    _("All applications"),
+    _("Apply Filters"),
+    _("Choose file to upload"),
+    _("Expand row"),
+    _("Go back"),
+    _("Loading more results..."),
+    _("More actions"),
+    _("No recent searches"),
+    _("No results found"),
+    _("No results matching your query"),
+    _("Recent searches"),
+    _("Reset filters"),
+    _("Return to site"),
+    _("Run"),
+    _("Search apps and models..."),
+    _("Select all rows"),
+    _("This item will be deleted."),
+    _("This page yielded into no results. Create a new item or reset your filters."),
+    _("Toggle password visibility"),
+    _("Type to search"),
+)
+"""What the admin's own templates say in words that neither they nor Django translate."""

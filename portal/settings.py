@@ -305,6 +305,19 @@ UNFOLD = {
     "ENVIRONMENT": "portal.admin_site.environment",
     "SIDEBAR": {"navigation": "portal.admin_site.navigation"},
     "COLORS": {
+        "base": {  # the greys of the pages, so that the admin is of one house with them
+            "50": "#f5f7f8",
+            "100": "#edf0f2",
+            "200": "#e4e8eb",
+            "300": "#cbd2d8",
+            "400": "#8b96a1",
+            "500": "#646e79",
+            "600": "#47505a",
+            "700": "#323941",
+            "800": "#272d34",
+            "900": "#14171b",
+            "950": "#0d0f12",
+        },
         "primary": {
             "50": "#f0f8f8",
             "100": "#e6f2f3",

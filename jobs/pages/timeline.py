@@ -18,6 +18,7 @@ from jobs.pages.gaps import Duration, Gap, durations, gaps
 from jobs.pages.lanes import decisions_lane, pods_lane, queue_lane, scheduler_lane
 
 SHOWN_TASKS = 12
+SHOWN_GAPS = 4
 ENDING = (JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.TERMINATING, JobPhase.COMPLETING)
 
 
@@ -33,6 +34,16 @@ class Timeline:
     hidden_tasks: int
     durations: list[Duration] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+
+    @property
+    def early_gaps(self) -> list[Gap]:
+        """All but the newest: of a job that waits for long there are many."""
+        return self.gaps[:-SHOWN_GAPS] if len(self.gaps) > SHOWN_GAPS + 1 else []
+
+    @property
+    def late_gaps(self) -> list[Gap]:
+        """The newest, in the order in which they came; one more is shown where it would be hidden alone."""
+        return self.gaps[len(self.early_gaps) :]
 
     @property
     def legend(self) -> list[tuple[str, str]]:

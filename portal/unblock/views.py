@@ -49,9 +49,10 @@ def _may_act(request: HttpRequest, job: Job) -> None:
 
 @require_safe
 def ways(request: HttpRequest, uid: str) -> HttpResponse:
-    """The part of a job's page that says what would let it start; waits a moment for what is being worked out."""
+    """What would let a job start: a part of its page, or a page of its own; waits a moment for what is being worked out."""
     job = _job(request, uid)
-    return render(request, "portal/unblock.html", panel(request.user, job, wait=1.0))
+    name = "portal/unblock.html" if request.headers.get("X-Requested-With") == "fetch" else "portal/unblock_page.html"
+    return render(request, name, panel(request.user, job, wait=1.0))
 
 
 def panel(user: Any, job: Job, wait: float = 0.0) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 // From the smallest to the largest: height, least and most width of a cell, and what is written beside the cells.
 const DENSITIES = [
-  { ch: 4, min: 2, max: 5, label: false, head: 0, pitch: 1, columns: 36, gap: 0 },
-  { ch: 5, min: 4, max: 8, label: false, head: 14, pitch: 1, columns: 92, gap: 1 },
+  { ch: 4, min: 2, max: 12, label: false, head: 0, pitch: 1, columns: 36, gap: 0 },
+  { ch: 5, min: 4, max: 16, label: false, head: 14, pitch: 1, columns: 92, gap: 1 },
   { ch: 9, min: 6, max: 16, label: true, head: 16, pitch: 1, columns: 170, gap: 1 },
   { ch: 13, min: 9, max: 44, label: true, head: 18, pitch: 2, columns: 230, gap: 1 },
   { ch: 18, min: 9, max: 72, label: true, head: 18, pitch: 3, columns: 230, gap: 1 },
@@ -13,12 +13,12 @@ const HEAD = 220; // px of a screen above the map
 const UNRACKED = 16; // nodes without a rack are shown in blocks of so many
 
 /** `places` of nodes, `bands`, `spines` and `size` of a fleet drawn into the host. */
-export function layOut(nodes, host, { heads, height, zoom }) {
+export function layOut(nodes, host, { heads, height, zoom, largest = DENSITIES.length - 1 }) {
   const total = nodes.reduce((sum, node) => sum + node.cells.length, 0);
   const width = host.clientWidth;
   const top = DENSITIES.length - 1;
   const at = (density) => planned(nodes, host, width, density, heads);
-  let plan = at(UP_TO.findLastIndex((most) => total <= most));
+  let plan = at(Math.min(largest, UP_TO.findLastIndex((most) => total <= most)));
   if (height) while (plan.density > 0 && plan.height > height) plan = at(plan.density - 1);
   else while (plan.density < top) {
     const larger = at(plan.density + 1); // on a large screen there is room for more

@@ -12,7 +12,8 @@ export class FleetMap {
   /**
    * `look` has `fill(node, cell)`, `filter(node, cell)` and `selected` (a node's name). `words` gives texts: `spine(spine)` →
    * {name, detail}, `rack(rack)` → {title, free}, `node(node)` → what is written over it. `options`: `heads` (whether spines and
-   * racks are named), `height` (a fleet is drawn so small that it fits), `zoom` (steps from the usual size).
+   * racks are named), `height` (a fleet is drawn so small that it fits), `zoom` (steps from the usual size), `largest`
+   * (the size that it is not drawn above).
    */
   constructor(host, nodes, look, words, options = {}) {
     Object.assign(this, { host, nodes, look, words, options: { heads: true, zoom: 0, ...options }, fades: new Map(), repainted: 0, drawn: 0, picked: null });

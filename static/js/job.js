@@ -58,6 +58,14 @@ function element(name, className, text) {
   return made;
 }
 
+/** What an event says: in the page's language where its words are ours, else as it was written, marked as English. */
+function told(event) {
+  const text = event.words?.[language];
+  const made = element("span", "", text ?? event.message);
+  if (text === undefined) made.lang = "en";
+  return made;
+}
+
 function eventRow(event, wide) {
   const row = element("tr");
   row.dataset.uid = event.uid;
@@ -69,11 +77,11 @@ function eventRow(event, wide) {
   time.title = titleOf(event.last_seen);
   const message = element("td", wide ? "wrapped" : "");
   if (wide) {
-    message.textContent = event.message;
+    message.append(told(event));
     const about = element("td", "ink2", `${event.about_kind} ${event.about_name}`);
     row.append(time, mark, element("td", "b", event.reason), about, element("td", "num", numberWords(event.count)), message);
   } else {
-    message.append(element("b", "", event.reason), ` ${event.message}`);
+    message.append(element("b", "", event.reason), " ", told(event));
     if (event.count > 1) message.append(" ", element("span", "ink3", `×${numberWords(event.count)}`));
     row.append(time, mark, message);
   }
@@ -122,9 +130,9 @@ function patchPart(name, html) {
   const isFirst = place.dataset.shown === undefined;
   place.dataset.shown = html;
   if (isFirst && name !== "timeline" && sameText(place, html)) return;
-  const isOpen = place.querySelector("details")?.open;
+  const open = [...place.querySelectorAll("details[open]")].map((each) => each.className);
   place.innerHTML = html;
-  if (isOpen) place.querySelector("details").open = true;
+  for (const each of place.querySelectorAll("details")) each.open = open.includes(each.className);
   for (const time of place.querySelectorAll("time:not([data-since])")) time.textContent = clockWords(time.dateTime);
   if (name === "timeline") adopt();
 }

@@ -7,7 +7,8 @@ import { numberWords, words } from "./words.js";
 const NAMES_FROM = 520; // px of width from which the bands carry their names; a legend does below
 const NAME_WIDTH = 92;
 const LINE = 15;
-const BEYOND = 2; // times what is installed: demand beyond that is told in words, so that supply stays to be seen
+const BEYOND = 2; // times what is installed: demand beyond that is told in words, so that supply stays to be seen,
+const CUT = 1.3; // and the drawing ends here
 
 /** A queue without a colour of its own is not one of the others, which are grey. */
 const colour = (name) => token(name ? (queueCategory(name) ? `--cat-${queueCategory(name)}` : "--ba-ink2") : "--cat-0");
@@ -43,7 +44,7 @@ export function stack(box) {
     };
     if (source.capacity) (series.at(-1) ?? {}).markLine = capacity;
     const peak = Math.max(source.capacity ?? 0, ...source.times.map((_, k) => (source.asked ? asked(k) : used(k))));
-    const highest = source.capacity ? Math.min(peak, BEYOND * source.capacity) : peak;
+    const highest = source.capacity && peak > BEYOND * source.capacity ? CUT * source.capacity : peak;
     const cut = peak > highest && { text: `↑ ${words.asked} ${numberWords(peak)}`, right: wide() ? NAME_WIDTH + 28 : 14, top: wide() ? 10 : 28, padding: 2, backgroundColor: token("--ba-bg"), textStyle: { color: ink, fontSize: 11, fontWeight: 600 } };
     return {
       ...base,
