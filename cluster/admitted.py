@@ -199,6 +199,11 @@ class Admitted:
         """A log of a cluster whose kubelets keep them; see `cluster.kubernetes`."""
         return self._inner.open_log(namespace, name, parameters)  # type: ignore[attr-defined]
 
+    def may(self, verb: str, kind: Kind, part: str = "") -> bool:
+        """What the inner cluster's server lets this process do; where there is no server to ask, everything."""
+        ask = getattr(self._inner, "may", None)
+        return ask is None or bool(ask(verb, kind, part))
+
     def _complete(self, kind: Kind, obj: Obj) -> Obj:
         if kind not in COMPLETED:
             return obj

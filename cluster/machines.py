@@ -68,18 +68,22 @@ def act(name: str, action: str, user: str = "") -> Obj:
     ACTIONS[action](cluster, name)
     node = cluster.get(NODE, name)
     project_nodes(Batch(upserts=[node]))
-    _tell(cluster, node, REASONS_OF[action], user)
+    tell(cluster, node, REASONS_OF[action], user)
     return node
 
 
-def _tell(cluster: Cluster, node: Obj, reason: str, user: str) -> None:
-    """Write down what was done. It is done whether or not that can be written."""
+def tell(cluster: Cluster, node: Obj, reason: str, user: str, why: str = "") -> None:
+    """Write down what was done, by whom and why. It is done whether or not that can be written."""
     stamp = objects.stamp(runtime.now().timestamp())
-    event = event_about(node, "Normal", reason, f"{BY}{user}" if user else "", stamp=stamp, component=SOURCE)
+    event = event_about(node, "Normal", reason, _who(user, why), stamp=stamp, component=SOURCE)
     try:
         project_events(Batch(upserts=[cluster.create(EVENT, event, field_manager="basalt")]))
     except ApiError as error:
         log.warning("what was done to a node could not be written down", node=objects.name(node), error=error.message)
+
+
+def _who(user: str, why: str) -> str:
+    return ": ".join(part for part in (f"{BY}{user}" if user else "", why) if part)
 
 
 TAKES_PODS: Obj = {"metadata": {"annotations": {DRAIN: None}}, "spec": {"unschedulable": None}}
@@ -116,5 +120,6 @@ ACTIONS: dict[str, Callable[[Cluster, str], None]] = {
 }
 """What can be done, by its name in an address."""
 REASONS_OF = {"cordon": "Cordoned", "uncordon": "Uncordoned", "lose": "TakenDown", "recover": "BroughtBack"}
-REASONS = frozenset(REASONS_OF.values())
+DRAINING, DRAINED, DRAIN_ENDED = "Draining", "Drained", "DrainEnded"
+REASONS = frozenset({*REASONS_OF.values(), DRAINING, DRAINED, DRAIN_ENDED})
 """Reasons of the events that tell of each."""

@@ -158,11 +158,15 @@ def _set(found: GpuSet | None) -> dict[str, Any] | None:
 
 def deed(event: Event) -> str:
     """What was done and by whom, in words."""
-    user = event.message.removeprefix(machines.BY)
+    user, _colon, why = event.message.removeprefix(machines.BY).partition(": ")
     words = {
         "Cordoned": _("Cordoned by %(user)s") if user else _("Cordoned"),
         "Uncordoned": _("Uncordoned by %(user)s") if user else _("Uncordoned"),
         "TakenDown": _("Taken down by %(user)s") if user else _("Taken down"),
         "BroughtBack": _("Brought back by %(user)s") if user else _("Brought back"),
+        "Draining": _("Drain begun by %(user)s") if user else _("Drain begun"),
+        "Drained": _("Drained for %(user)s") if user else _("Drained"),
+        "DrainEnded": _("Drain ended before its time, for %(user)s") if user else _("Drain ended before its time"),
     }
-    return words[event.reason] % {"user": user}
+    done = words[event.reason] % {"user": user}
+    return f"{done} – {why}" if why else done

@@ -60,6 +60,7 @@ def node_list(request: HttpRequest) -> HttpResponse:
         "refusing": refusing,
         "room": room,
         "file_query": _without_page(request),
+        "may_change": policy().may(request.user, "nodes.change"),
     }
     return render(request, "cluster/_nodes.html" if _wants_part(request) else "cluster/nodes.html", context)
 

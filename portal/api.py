@@ -8,6 +8,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.decorators import login_required
 from django.http import Http404
 from django.urls import include, path, re_path
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
@@ -26,6 +27,7 @@ from cluster import runtime
 from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
 from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
+from cluster.said import said
 from jobs.api import urlpatterns as jobs_urls
 from jobs.blueprints.api import urlpatterns as blueprint_urls
 from jobs.bulk.api import urlpatterns as bulk_urls
@@ -37,6 +39,7 @@ from portal.about import About
 from portal.apply import apply
 from portal.cockpit.api import urlpatterns as cockpit_urls
 from portal.ledger import urlpatterns as ledger_urls
+from portal.maintenance.api import urlpatterns as drain_urls
 from portal.shares_api import urlpatterns as share_urls
 from portal.simulations.api import urlpatterns as simulation_urls
 from portal.unblock.api import urlpatterns as unblock_urls
@@ -59,9 +62,9 @@ class PasswordAuthentication(BasicAuthentication):
         http = getattr(request, "_request", request)
         user = authenticate(request=http, username=userid, password=password)
         if getattr(http, "axes_locked_out", False):
-            raise Throttled(900, "Too many wrong passwords; try again in fifteen minutes.")
+            raise Throttled(900, _("Too many wrong passwords; try again in fifteen minutes."))
         if user is None or not user.is_active:
-            raise AuthenticationFailed("Wrong name or password.")
+            raise AuthenticationFailed(_("Wrong name or password."))
         return user, None
 
 
@@ -133,7 +136,9 @@ class Nothing(APIView):
         self.args, self.kwargs = args, kwargs
         request = self.initialize_request(request, *args, **kwargs)
         self.request, self.headers = request, self.default_response_headers
-        response = self.handle_exception(Http404(f"There is nothing at {request.path}; /api/docs/ says what there is."))
+        response = self.handle_exception(
+            Http404(said("There is nothing at %(path)s; /api/docs/ says what there is.", path=request.path))
+        )
         return self.finalize_response(request, response, *args, **kwargs)
 
 
@@ -169,6 +174,7 @@ v1 = [
     *unblock_urls,
     *simulation_urls,
     *cockpit_urls,
+    *drain_urls,
     *queues_urls,
     *jobs_urls,
     *bulk_urls,

@@ -10,6 +10,7 @@ import threading
 
 from jobs.bulk.worker import Worker
 from jobs.logs import tails
+from portal.maintenance.worker import Worker as DrainWorker
 from portal.parts import Run, keep_running
 from portal.reach import reach
 
@@ -18,7 +19,7 @@ _stop = threading.Event()
 
 def runs() -> dict[str, Run]:
     """The chores by name."""
-    return {"bulk": Worker().run, "log tails": tails.run, "reach": reach.run}
+    return {"bulk": Worker().run, "drains": DrainWorker().run, "log tails": tails.run, "reach": reach.run}
 
 
 def begin() -> None:

@@ -31,6 +31,7 @@ from jobs.bulk.worker import Worker
 from jobs.controller import ControllerManager
 from jobs.logs import tails
 from portal.decisions import Sink
+from portal.maintenance.worker import Worker as DrainWorker
 from portal.mirror import Mirror
 from scheduler.loop import SchedulerLoop
 
@@ -128,6 +129,7 @@ def assemble(cluster: Cluster, clock: Clock, configuration: Path | None = None) 
         "controllers": _controllers(cluster, clock),
         "scheduler": scheduler.run,
         "bulk": Worker().run,
+        "drains": DrainWorker().run,
         "log tails": tails.run,
     }
     return parts

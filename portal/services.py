@@ -30,10 +30,11 @@ def redis() -> Redis:
     return Redis.from_url(settings.REDIS_URL, socket_timeout=30, socket_connect_timeout=5, health_check_interval=30)
 
 
-def connection(*, answer_seconds: float = 0.0, part: str = "portal") -> KubernetesCluster:
+def connection(*, answer_seconds: float = 0.0, part: str = "portal", minds_budgets: bool = False) -> KubernetesCluster:
     """A client for the cluster's API server, at BASALT_CLUSTER_URL, or where the kubeconfig says. Raises Unavailable.
 
-    `part` is whose writes they are: the server keeps `basalt-PART` as the manager of the fields.
+    `part` is whose writes they are: the server keeps `basalt-PART` as the manager of the fields. With `minds_budgets` a
+    PodDisruptionBudget's no is a no, whatever the scheduler does about it.
     """
     return connect(
         settings.BASALT_CLUSTER_URL,
@@ -43,7 +44,7 @@ def connection(*, answer_seconds: float = 0.0, part: str = "portal") -> Kubernet
         answer_seconds=answer_seconds,
         rate=settings.BASALT_CLUSTER_RATE,
         manager=f"basalt-{part}",
-        eviction_fallback=settings.BASALT_EVICTION_FALLBACK,
+        eviction_fallback="none" if minds_budgets else settings.BASALT_EVICTION_FALLBACK,
     )
 
 
@@ -58,7 +59,7 @@ def cluster() -> Admitted:
 @cache
 def checked() -> Admitted:
     """The cluster for people: what they write is checked before it is sent. Raises Unavailable."""
-    return Admitted(connection(), admission, checks=True)
+    return Admitted(connection(minds_budgets=True), admission, checks=True)
 
 
 def namespace() -> str:

@@ -11,6 +11,7 @@ from django.views.generic import RedirectView
 from portal import apply_page, find, preferences, probes, samples_page, views
 from portal.cockpit import views as cockpit_views
 from portal.draining import views as draining_views
+from portal.outlook import views as outlook_views
 from portal.unblock import views as unblock_views
 from queues import names
 
@@ -31,11 +32,13 @@ urlpatterns = [
     path("scheduler/", cockpit_views.scheduler, name="scheduler"),
     path("scheduler/", include("portal.cockpit.urls")),
     path("simulations/", include("portal.simulations.urls")),
+    path("drains/", include("portal.maintenance.urls")),
     path("api/", include("portal.api")),
     path("admin/", admin.site.urls),
     path("jobs/<str:uid>/unblock/", unblock_views.ways, name="unblock"),
     path("jobs/<str:uid>/unblock/<int:place>/", unblock_views.way, name="way"),
     path("jobs/<str:uid>/priority/", unblock_views.job_priority, name="priority"),
+    path("starts/", outlook_views.starts, name="outlook"),
     path("submit/dry-run/", unblock_views.dry_run, name="dry_run"),
     path("queues/<queue:name>/impact/", unblock_views.queue_impact, name="queue_impact"),
     path("queues/<queue:name>/close/", draining_views.close, name="queue_close"),

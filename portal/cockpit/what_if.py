@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from portal.unblock.copy import View
 from portal.unblock.queue_preview import QueuePreview
 from portal.unblock.shown import Names
 from scheduler.conf import Configuration
+from scheduler.framework.explain import Verdict
 
 CYCLES = 6
 """Cycles that a draft is played for: more is moved than by one queue."""
@@ -19,7 +21,8 @@ CYCLES = 6
 
 @dataclass(slots=True)
 class Outcome:
-    """`preview` has who starts, waits and gives way; `moved` pods by job that leave their nodes, and of them those placed again.
+    """`preview` has who starts, waits and gives way; `moved` pods by job that leave their nodes, and of them those placed again,
+    `places` how many of those on which node, `whys` why the others wait.
 
     `settled`: the last cycle decided nothing more, so that this is all that happens at once.
     """
@@ -27,6 +30,8 @@ class Outcome:
     preview: QueuePreview
     resource: str
     moved: dict[str, tuple[int, int]] = field(default_factory=dict)
+    places: dict[str, Counter[str]] = field(default_factory=dict)
+    whys: dict[str, Verdict] = field(default_factory=dict)
     settled: bool = False
     cycles: int = 0
 
@@ -49,6 +54,10 @@ def ask(view: View, draft: Draft, conf: Configuration | None = None) -> Outcome 
     for uid, count in sorted(events.moved.items()):
         placed = max(len(after.binds.get(uid, ())) - len(before.binds.get(uid, ())), 0)
         found.moved[uid] = (count, min(placed, count))
+        known = {each.name for each in before.binds.get(uid, ())}
+        found.places[uid] = Counter(each.node for each in after.binds.get(uid, ()) if each.name not in known)
+        if placed < count and (why := after.verdicts.get(uid)) is not None:
+            found.whys[uid] = why
         found.preview.starts.pop(uid, None)  # it ran before
     found.preview.milliseconds = (time.perf_counter() - began) * 1000
     return found

@@ -114,8 +114,10 @@ class DrainedNode(models.Model):
         app_label = "portal"
         ordering: ClassVar = ["place"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["node"], condition=models.Q(state__in=("waiting", "draining")), name="one_drain_a_node"),
-        ]  # fmt: skip
+            models.UniqueConstraint(
+                fields=["node"], condition=models.Q(state__in=("waiting", "draining")), name="one_drain_a_node"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.node} {self.state}"

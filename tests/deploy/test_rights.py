@@ -218,6 +218,7 @@ def test_people_act_through_pages_and_rest(basalt: Deployed, backend: Kubernetes
     assert tried.ok, tried.text
     for action in ("cordon", "uncordon"):
         assert basalt.rest("POST", f"nodes/node-3/actions/{action}").ok, action
+    drained(basalt, backend)
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "team"}, "spec": {"weight": 2}}
     assert basalt.rest("POST", "queues", json=queue).status_code == 201
     eventually(lambda: basalt.rest("GET", "queues/team").ok)
@@ -248,6 +249,19 @@ def test_administrators_change_what_the_scheduler_runs_by_and_no_other_config_ma
     who = f"--as=system:serviceaccount:{namespace}:{WEB}"
     may = {each: server.kubectl("auth", "can-i", "patch", f"configmap/{each}", "-n", namespace, who) for each in (name, "other")}
     assert {each: answer.stdout.strip() for each, answer in may.items()} == {name: "yes", "other": "no"}
+
+
+def drained(basalt: Deployed, backend: KubernetesCluster) -> None:
+    """A node is emptied, of a pod that only the drain would move, and takes pods again."""
+    backend.create(
+        POD, {"metadata": {"name": "alone"}, "spec": {"nodeName": "node-3", "containers": [{"name": "main", "image": "b"}]}}
+    )
+    eventually(lambda: basalt.rest("GET", "drains/preview?node=node-3").json()["pods"]["bare"] == 1)
+    wanted = {"nodes": ["node-3"], "reason": "a fan", "bare": True}
+    made = basalt.rest("POST", "drains", json=wanted)
+    assert made.status_code == 201, made.text
+    eventually(lambda: basalt.rest("GET", f"drains/{made.json()['id']}").json()["state"] == "done")
+    assert basalt.rest("POST", "nodes/node-3/actions/uncordon").ok
 
 
 def test_flows_and_cron_jobs_run(basalt: Deployed, backend: KubernetesCluster) -> None:

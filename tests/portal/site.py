@@ -6,15 +6,20 @@ from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from cluster.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, JOB_TEMPLATE, NODE, POD, POD_GROUP, QUEUE
 from cluster.projection import Batch
+from cluster.runtime import now
 from jobs.blueprints import definition
 from jobs.blueprints import operations as blueprints
 from jobs.models import CronJob, Job, JobFlow, JobTemplate, Pod
 from portal.mirror import PROJECTIONS
-from portal.models import Simulation
+from portal.models import Drain, DrainedNode, Simulation
 from tests.jobs.cron.world import cron
 from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
 from tests.scheduler.topology.world import domain
+
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+"""The uid of what is asked for by one, and mostly is not there."""
 
 
 def make_world(make_user):
@@ -40,6 +45,8 @@ def make_world(make_user):
     owner = make_user("owner")
     blueprints.create(owner, definition.example("train"))
     Simulation.objects.create(pk=7, title="a month", owner="owner")
+    drain = Drain.objects.create(pk=NOBODY, user="staff", reason="a fan", state="done", created_at=now())
+    DrainedNode.objects.create(drain=drain, place=0, node="gpu-01", uid="n", state="drained", pods=2, left=0)
     return {"user": make_user("user"), "owner": owner, "staff": make_user("staff", staff=True), "nobody": None}
 
 
@@ -60,7 +67,7 @@ def address(name):
         "uid": job.uid if "podgroup" not in name and "event" not in name else "unknown",
         "namespace": "default",
         "name": {"queue": "leaf", **nodes}.get(name.rpartition(":")[2].split("-")[0], "train"),
-        "pk": "7" if name.startswith(("jobs:view", "simulations:", "cockpit:")) else "00000000-0000-4000-8000-000000000000",
+        "pk": "7" if name.startswith(("jobs:view", "simulations:", "cockpit:")) else NOBODY,
         "wish": "start",
         "other": job.uid,
         "number": "1",

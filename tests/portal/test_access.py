@@ -35,7 +35,8 @@ TABLE = {
         queues:list queues:detail queues:fairness GET:api:fairness GET:api:queue-shares GET:api:queue-history
         cluster:gpus cluster:gpus_export cluster:gpus_export_json
         GET:api:gpus GET:api:gpu-counts cluster:nodes cluster:node cluster:node_panel
-        cluster:nodes_export cluster:nodes_export_json topology:domains topology:fragments topology:domain
+        cluster:nodes_export cluster:nodes_export_json drains:list drains:detail GET:api:drains GET:api:drain
+        topology:domains topology:fragments topology:domain
         GET:api:topology GET:api:topology-domain GET:api:topology-fragments GET:api:node-sets
         GET:api:job-placement GET:api:job-placement-by-uid
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
@@ -64,6 +65,7 @@ TABLE = {
         POST:portal:workload queues:create queues:edit queues:delete POST:queues:action POST:queue_impact POST:api:queue-preview
         queue_close POST:queue_move
         POST:cluster:node_action POST:api:node-action
+        drains:new POST:drains:new POST:api:drains GET:api:drain-preview POST:api:drain-cancel
         POST:api:queues PATCH:api:queue DELETE:api:queue POST:api:queue-action""",
     (): "POST:api:token-login POST:api:token-logout POST:api:token-logout-all",  # by password or token, never by session
 }
