@@ -7,9 +7,17 @@ from typing import Literal
 from cluster import objects
 from cluster.kinds import EVENT
 from cluster.port import Obj
+from cluster.said import packed
 
 Level = Literal["Normal", "Warning"]
 LONGEST_MESSAGE = 1024
+SAID = "basalt.dev/said"
+"""Annotation of our events: the template and the values of the message, from which pages say it in their reader's language."""
+
+
+def saying(message: str) -> dict[str, str | None]:
+    """The annotation beside a message; null, which takes away an earlier one, where the message has no template."""
+    return {SAID: packed(message) or None}
 
 
 def event_about(
@@ -28,10 +36,15 @@ def event_about(
     Events about cluster-wide objects are kept in the namespace `default`.
     """
     named = {"name": name} if name else {"generateName": f"{objects.name(target)}."}
+    notes = {key: value for key, value in saying(message).items() if value}
     return {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
-        "metadata": {**named, "namespace": objects.namespace(target) or "default"},
+        "metadata": {
+            **named,
+            "namespace": objects.namespace(target) or "default",
+            **({"annotations": notes} if notes else {}),
+        },
         "involvedObject": {
             "apiVersion": target["apiVersion"],
             "kind": target["kind"],
@@ -41,7 +54,7 @@ def event_about(
         },
         "type": level,
         "reason": reason,
-        "message": message[:LONGEST_MESSAGE],
+        "message": str(message)[:LONGEST_MESSAGE],
         "count": 1,
         "firstTimestamp": stamp,
         "lastTimestamp": stamp,

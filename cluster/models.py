@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 
+from cluster.said import unpacked
+
 
 class StoredObject(models.Model):
     """One object of the embedded store, written through before any watcher sees it."""
@@ -95,6 +97,7 @@ class Event(Projected):
     type = models.CharField(max_length=16, default="Normal")
     reason = models.CharField(max_length=128)
     message = models.TextField(blank=True)
+    said = models.TextField(blank=True, default="", help_text="template and values of the message, where it was made of some")
     count = models.PositiveIntegerField(default=1)
     source = models.CharField(max_length=128, blank=True)
     first_seen = models.DateTimeField()
@@ -105,6 +108,11 @@ class Event(Projected):
 
     def __str__(self) -> str:
         return f"{self.reason} {self.about_kind} {self.namespace}/{self.about_name}"
+
+    @property
+    def sentence(self) -> str:
+        """The message, as a sentence where its template is known."""
+        return unpacked(self.said, self.message)
 
 
 class IdempotentRequest(models.Model):

@@ -23,12 +23,14 @@ from django.db.models import Model
 from django.dispatch import Signal
 
 from cluster import gpu_usage, objects
+from cluster.events import SAID
 from cluster.gpu_facts import gpu_facts
 from cluster.kinds import EVENT, HYPER_NODE, NODE
 from cluster.leaving import drain_of
 from cluster.models import Event, HyperNode, Node, Projected
 from cluster.port import Obj
 from cluster.runtime import now
+from cluster.said import LONGEST
 from cluster.topology import TopologyError, parse_topology
 
 log = structlog.get_logger(__name__)
@@ -257,6 +259,7 @@ def event(obj: Obj, deleted: bool = False) -> Event:
         type=obj.get("type") or "Normal",
         reason=(obj.get("reason") or "")[:128],
         message=obj.get("message") or "",
+        said=(objects.annotations(obj).get(SAID) or "")[: LONGEST + 1],
         count=int(obj.get("count") or 1),
         source=((obj.get("source") or {}).get("component") or obj.get("reportingComponent") or "")[:128],
         first_seen=first,

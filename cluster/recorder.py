@@ -17,14 +17,15 @@ from typing import Generic, TypeVar
 
 from cluster import objects
 from cluster.errors import ApiError, NotFound
+from cluster.events import SAID, saying
 from cluster.kinds import EVENT
 from cluster.port import Cluster, Obj, Outcome, Victim
+from cluster.said import said, unpacked
 
 ALIKE, ALIKE_SECONDS = 10, 600.0
 BURST, RATE = 25, 1 / 300
 BURST_OF_ALL, RATE_OF_ALL = 5000, 50.0
 REMEMBERED = 4096
-COMBINED = "(combined from similar events): "
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,8 @@ class Correlator:
         first = told.event.get("firstTimestamp") or event["firstTimestamp"]
         meta = told.event.get("metadata") or event["metadata"]
         told.count += 1
-        told.event = {**event, "metadata": meta, "firstTimestamp": first, "count": told.count}
+        notes = {key: event["metadata"][key] for key in ("annotations",) if key in event["metadata"]}
+        told.event = {**event, "metadata": {**meta, **notes}, "firstTimestamp": first, "count": told.count}
         now = self._now()
         if not self._budgets[_source(event)].take(now) or not self._all.take(now):
             self.dropped += 1
@@ -117,7 +119,7 @@ class Correlator:
         if len(alike.messages) < ALIKE:
             return (*group, message), event
         alike.messages.popitem(last=False)
-        return group, {**event, "message": COMBINED + message}
+        return group, _one_of_many(event)
 
 
 class EventRecorder:
@@ -175,4 +177,18 @@ def _victim(told: Told) -> Victim:
 
 
 def _again(told: Told) -> Obj:
-    return {"count": told.count, "lastTimestamp": told.event["lastTimestamp"], "message": told.event["message"]}
+    notes = told.event["metadata"].get("annotations") or {}
+    return {
+        "metadata": {"annotations": {SAID: notes.get(SAID)}},
+        "count": told.count,
+        "lastTimestamp": told.event["lastTimestamp"],
+        "message": told.event["message"],
+    }
+
+
+def _one_of_many(event: Obj) -> Obj:
+    notes = event["metadata"].get("annotations") or {}
+    own = unpacked(notes.get(SAID) or "", event["message"])
+    message = said("(combined from similar events): %(event)s", event=own)
+    notes = {key: value for key, value in {**notes, **saying(message)}.items() if value}
+    return {**event, "metadata": {**event["metadata"], "annotations": notes}, "message": str(message)}

@@ -8,6 +8,7 @@ from typing import Any
 from cluster import queries
 from cluster.cards import WHOLE, Cell, Part
 from cluster.models import Event, Node
+from cluster.said import in_each_language
 from cluster.workloads import Holder
 
 Row = dict[str, Any]
@@ -103,6 +104,7 @@ def event_row(event: Event) -> Row:
         "type": event.type,
         "reason": event.reason,
         "message": event.message,
+        "words": in_each_language(event.sentence),
         "count": event.count,
         "source": event.source,
         "first_seen": event.first_seen.isoformat(),

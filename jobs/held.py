@@ -28,7 +28,7 @@ its namespace is used up. And what another scheduler says of its jobs."""
 _BY_PLACE = {VOLUMES: CLAIM_MISSING, QUOTA: QUOTA_USED}
 
 
-def said(plugin: str, kind: str = "", name: str = "") -> str:
+def note_of(plugin: str, kind: str = "", name: str = "") -> str:
     """The note."""
     return "/".join([plugin, kind, name] if kind else [plugin])
 

@@ -26,6 +26,7 @@ KEYWORDS: dict[str, Any] = {
     "_": None,
     "_now": None,
     "said": None,
+    "sayable": None,
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,

@@ -15,6 +15,7 @@ from cluster.events import Level, event_about
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
 from cluster.rests import Rests
+from cluster.said import said
 from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo
@@ -165,9 +166,9 @@ class StatusKeeper:
             job.phase = status["phase"]
             job.touch()
         moved = job.phase != before.get("phase")
-        said, known = _said(status), _said({**before, "conditions": before.get("conditions") or []})
-        can_wait = not marks and not moved and _is_told_by_phase(said["conditions"], known["conditions"])
-        if said == known and not marks and not moved:
+        new, known = _said(status), _said({**before, "conditions": before.get("conditions") or []})
+        can_wait = not marks and not moved and _is_told_by_phase(new["conditions"], known["conditions"])
+        if new == known and not marks and not moved:
             self._groups_rest.written(job.uid)
         elif can_wait and self._groups_rest.left(job.uid, ssn.now):
             told.version = -1
@@ -183,8 +184,8 @@ class StatusKeeper:
         if verdict is None:
             count = job.ready_count()
             if job.phase == "Running" and was != "Running" and count:
-                said = "1 task has a node" if count == 1 else f"{count} tasks have a node"
-                self._event(ssn, job.obj, POD_GROUP, SCHEDULED, "Normal", said, writes)
+                message = said("1 task has a node") if count == 1 else said("%(count)s tasks have a node", count=count)
+                self._event(ssn, job.obj, POD_GROUP, SCHEDULED, "Normal", message, writes)
             return
         if job.phase not in ("Pending", "Inqueue", "Unknown"):
             return
@@ -210,13 +211,13 @@ class StatusKeeper:
             if task.gated:
                 continue
             room = task.status is TaskStatus.ALLOCATED or task.uid in ssn.schedulable
-            said = ("Schedulable" if room else UNSCHEDULABLE, code)
-            if told.pods.get(task.uid) != said:
-                told.pods[task.uid] = said
-                self._pod(ssn, task, said[0], verdict, writes)
+            now = ("Schedulable" if room else UNSCHEDULABLE, code)
+            if told.pods.get(task.uid) != now:
+                told.pods[task.uid] = now
+                self._pod(ssn, task, now[0], verdict, writes)
 
     def _pod(self, ssn: Session, task: TaskInfo, reason: str, verdict: Verdict | None, writes: Writes) -> None:
-        message = describe(verdict) if verdict is not None else "not tried in this cycle"
+        message = str(describe(verdict)) if verdict is not None else "not tried in this cycle"
         if reason == "Schedulable":
             message = "there is room, but not for the whole gang: " + message
         status: Obj = task.pod.get("status") or {}
@@ -299,10 +300,10 @@ def _said(status: Obj) -> Obj:
     return out
 
 
-def _is_told_by_phase(said: Obj, known: Obj) -> bool:
+def _is_told_by_phase(now: Obj, known: Obj) -> bool:
     """Whether conditions are as known, or news only that the gang is ready: its phase says so once its pods are bound."""
-    news = [(kind, told[0]) for kind, told in said.items() if known.get(kind) != told]
-    return all(each in ((SCHEDULED, "True"), (UNSCHEDULABLE, "False")) for each in news) and known.keys() <= said.keys()
+    news = [(kind, told[0]) for kind, told in now.items() if known.get(kind) != told]
+    return all(each in ((SCHEDULED, "True"), (UNSCHEDULABLE, "False")) for each in news) and known.keys() <= now.keys()
 
 
 def _group_status(ssn: Session, job: JobInfo, verdict: Verdict | None, before: Obj) -> Obj:

@@ -85,7 +85,7 @@ def _seconds(text: str | None, key: str, otherwise: float, faults: list[str]) ->
         if seconds < 0:
             raise ValueError(said("%(text)r is negative: write 0s or more", text=text))
     except ValueError as error:
-        faults.append(f"annotation {key}: {error}")
+        faults.append(said("annotation %(key)s: %(error)s", key=key, error=error))
         return otherwise
     return seconds
 
@@ -96,7 +96,13 @@ def _exit_codes(text: str | None, faults: list[str]) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if all(re.fullmatch(r"[0-9]{1,3}", part) and int(part) <= 255 for part in parts):
         return tuple(map(int, parts))
-    faults.append(f"annotation {SIM_EXIT_CODE}: {text[:60]!r} is no exit code: write 0 to 255, or one for each attempt: '1,0'")
+    faults.append(
+        said(
+            "annotation %(key)s: %(text)r is no exit code: write 0 to 255, or one for each attempt: '1,0'",
+            key=SIM_EXIT_CODE,
+            text=text[:60],
+        )
+    )
     return (0,)
 
 

@@ -14,6 +14,7 @@ from cluster.errors import AlreadyExists, NotFound
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import DAEMON_SET, PLAIN_JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind, by_api
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
@@ -52,9 +53,9 @@ class BarePodController:
             return [f"{change.kind}={objects.key(change.new)}"]
         if change.kind != POD or change.new is None or change.new["spec"].get("schedulerName") not in self._schedulers:
             return ()
-        said = change.old is None or objects.annotations(change.old) != objects.annotations(change.new)
+        changed = change.old is None or objects.annotations(change.old) != objects.annotations(change.new)
         is_auto = objects.annotations(change.new).get(keys.GROUP_NAME) == bare_group_name(change.new)
-        return [objects.key(change.new)] if self._lacks_group(change.new) or (is_auto and said) else ()
+        return [objects.key(change.new)] if self._lacks_group(change.new) or (is_auto and changed) else ()
 
     def reconcile(self, key: str) -> float | None:
         """Make the PodGroup and name it on the pod; keep one up that is there; delete that of an owner without replicas."""
@@ -75,7 +76,7 @@ class BarePodController:
         """Tell it on the pod."""
         pod = self._context.informer.get(POD, key)
         if pod is not None:
-            self._events.warning(pod, "PodGroupError", f"no PodGroup was made: {error}")
+            self._events.warning(pod, "PodGroupError", said("no PodGroup was made: %(error)s", error=error))
 
     def _join(self, pod: Obj) -> None:
         """Make the group unless it is there, and name it on the pod."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from cluster import objects
 from cluster.clock import Clock
 from cluster.errors import AlreadyExists, ApiError
-from cluster.events import Level, event_about
+from cluster.events import Level, event_about, saying
 from cluster.kinds import EVENT
 from cluster.port import Cluster, Obj
 from cluster.recorder import BURST, RATE, Budget
@@ -78,5 +78,10 @@ class EventRecorder:
         except AlreadyExists:
             namespace = objects.namespace(told)
             known = self._cluster.get(EVENT, name, namespace)
-            again = {"count": int(known.get("count") or 1) + 1, "lastTimestamp": stamp, "message": told["message"]}
+            again = {
+                "metadata": {"annotations": saying(message)},
+                "count": int(known.get("count") or 1) + 1,
+                "lastTimestamp": stamp,
+                "message": told["message"],
+            }
             self._cluster.patch(EVENT, name, namespace, again)

@@ -15,6 +15,7 @@ from cluster.errors import Conflict, Forbidden, NotFound, TooManyRequests, Unava
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import COMMAND, JOB, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.controller.base import SOON, Context
 from jobs.controller.deciding import decide
@@ -124,7 +125,7 @@ class JobController:
             self._context.refusals.add(key)
         job = self._context.informer.get(JOB, key)
         if job is not None:
-            self._events.warning(job, "JobStatusError", f"the job could not be brought forward: {error}")
+            self._events.warning(job, "JobStatusError", said("the job could not be brought forward: %(error)s", error=error))
 
     def _notice(self, key: str, change: Change) -> None:
         """Remember how a pod ended that failed and is gone; that it is gone is known without it."""
@@ -163,7 +164,7 @@ class JobController:
         meant = command["target"].get("uid") in (None, "", objects.uid(job))
         if objects.uid(command) != done and meant and command.get("action") in [*Action]:
             this.action, this.command_uid = Action(command["action"]), objects.uid(command)
-            self._events.normal(job, "CommandIssued", f"{command['action']}: {command.get('message') or 'a Command asks for it'}")
+            self._events.normal(job, "CommandIssued", _command(command))
             again = self._act(this, None)
         self._delete_command(command)
         return again or 0.0
@@ -197,8 +198,7 @@ class JobController:
     def _act(self, this: Pass, target: Happening | None) -> float | None:
         """Carry out the action of this pass in the phase that the job is in."""
         if this.action is not Action.SYNC:
-            said = f" because of {target.event} ({target.pod or target.role or 'the gang'})" if target else ""
-            self._events.normal(this.job, "ExecuteAction", f"{this.action}{said} in phase {job_phase(this.job)}")
+            self._events.normal(this.job, "ExecuteAction", _deed(this.action, target, job_phase(this.job)))
         what = effect(job_phase(this.job), this.action)
         if what is Effect.SYNC:
             if this.action is not Action.SYNC:
@@ -226,3 +226,20 @@ class JobController:
             propagation="Foreground",
         )
         return None
+
+
+def _command(command: Obj) -> str:
+    if message := command.get("message"):
+        return said("%(action)s: %(message)s", action=command["action"], message=str(message))
+    return said("%(action)s: a Command asks for it", action=command["action"])
+
+
+def _deed(action: Action, target: Happening | None, phase: str) -> str:
+    """What is done, and what led to it."""
+    if target is None:
+        return said("%(action)s in phase %(phase)s", action=str(action), phase=str(phase))
+    whose = target.pod or target.role or said("the gang")
+    return said(
+        "%(action)s because of %(event)s (%(whose)s) in phase %(phase)s",
+        action=str(action), event=str(target.event), whose=whose, phase=str(phase),
+    )  # fmt: skip

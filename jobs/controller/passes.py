@@ -10,6 +10,7 @@ from cluster import objects
 from cluster.errors import AlreadyExists, NotFound
 from cluster.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS
 from cluster.port import Obj, Outcome, Victim
+from cluster.said import said
 from jobs import keys
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
@@ -170,7 +171,9 @@ class Pass:
         """Say it when somebody else's pod has the name of one of the job's, and look again later: its going tells nobody."""
         found = self.context.informer.get(POD, objects.key(pod))
         if found is not None and (keys.owning_job(found) or {}).get("uid") != objects.uid(self.job):
-            self.events.warning(self.job, "FailedCreate", f"pod {objects.name(pod)} is there already, and is somebody else's")
+            self.events.warning(
+                self.job, "FailedCreate", said("pod %(pod)s is there already, and is somebody else's", pod=objects.name(pod))
+            )
             self.look_again(TAKEN_SECONDS)
 
     def delete_pods(self, pods: list[Obj]) -> list[tuple[Obj, Exception]]:
@@ -209,8 +212,12 @@ class Pass:
     def say(self, reason: str, refused: list[tuple[Obj, Exception]]) -> None:
         """An event about what was refused."""
         pod, error = refused[0]
-        others = f", and {len(refused) - 1} more" if len(refused) > 1 else ""
-        self.events.warning(self.job, reason, f"pod {objects.name(pod)}{others}: {error}")
+        facts: dict[str, Any] = {"pod": objects.name(pod), "count": len(refused) - 1, "error": error}
+        if len(refused) > 1:
+            message = said("pod %(pod)s, and %(count)s more: %(error)s", **facts)
+        else:
+            message = said("pod %(pod)s: %(error)s", pod=facts["pod"], error=error)
+        self.events.warning(self.job, reason, message)
 
     def delete_group(self) -> None:
         """Delete the PodGroup, so that the gang must be admitted again."""

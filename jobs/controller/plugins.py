@@ -8,10 +8,11 @@ from functools import partial
 
 from cluster.errors import Conflict, TooManyRequests, Unavailable
 from cluster.port import Obj
+from cluster.said import said, told
 from jobs import keys
 from jobs.controller.passes import Pass
 from jobs.controller.status import job_phase
-from jobs.held import HELD, said
+from jobs.held import HELD, note_of
 from jobs.lifecycle import FINAL
 from jobs.plugins import Maker, Plugin, Taken, plugins_of
 
@@ -31,12 +32,12 @@ def prepare(this: Pass, plugins: list[Plugin]) -> bool:
             with _told(this, plugin, "the job waits until the name is free"):
                 plugin.on_job_add(_maker(this, plugin), this.job)
         except Taken as taken:
-            this.notes[HELD] = said(plugin.name, taken.kind.kind, taken.name)
+            this.notes[HELD] = note_of(plugin.name, taken.kind.kind, taken.name)
             return False
         except PASSING:
             raise
         except Exception:
-            this.notes[HELD] = said(plugin.name)
+            this.notes[HELD] = note_of(plugin.name)
             raise
         if plugin.is_recorded:
             done[keys.PLUGIN + plugin.name] = plugin.name
@@ -84,7 +85,7 @@ def _teller(this: Pass, plugin: Plugin) -> Callable[[str], None]:
 
 
 def _warn(this: Pass, plugin: Plugin, message: str) -> None:
-    this.events.warning(this.job, REASON, f"plugin {plugin.name}: {message}")
+    this.events.warning(this.job, REASON, said("plugin %(name)s: %(message)s", name=plugin.name, message=message))
 
 
 @contextmanager
@@ -98,8 +99,8 @@ def _told(this: Pass, plugin: Plugin, instead: str = "") -> Iterator[None]:
     except PASSING:
         raise
     except Taken as taken:
-        _warn(this, plugin, f"{taken}; {instead}")
+        _warn(this, plugin, said("%(taken)s; %(instead)s", taken=taken, instead=instead))
         raise
     except Exception as error:
-        _warn(this, plugin, str(error))
+        _warn(this, plugin, told(error))
         raise

@@ -6,6 +6,7 @@ from cluster import objects
 from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound, TooManyRequests, Unavailable
 from cluster.kinds import CLAIM, JOB, POD_GROUP, QUEUE, RESOURCE_QUOTA
 from cluster.port import Obj
+from cluster.said import said
 from jobs import keys
 from jobs.controller import plugins as hooks
 from jobs.controller import status as statuses
@@ -13,7 +14,7 @@ from jobs.controller.base import A_PASS, SOON
 from jobs.controller.passes import Pass
 from jobs.controller.restraint import is_ending, quota_of
 from jobs.groups import KEPT_UP, build_group, kept_up
-from jobs.held import HELD, QUOTA, VOLUMES, said
+from jobs.held import HELD, QUOTA, VOLUMES, note_of
 from jobs.keys import FIELD_MANAGER
 from jobs.lifecycle import FINAL, Phase, advance
 from jobs.plugins import Plugin, plugins_of
@@ -64,8 +65,8 @@ def _is_prepared(this: Pass, plugins: list[Plugin]) -> bool:
             if "volumeClaim" in volume:
                 _make_claim(this, name, volume["volumeClaim"])
             else:
-                this.events.warning(this.job, "PVCError", f"there is no claim {name!r}: the job waits for it")
-                this.notes[HELD] = said(VOLUMES, CLAIM.kind, name)
+                this.events.warning(this.job, "PVCError", said("there is no claim %(name)r: the job waits for it", name=name))
+                this.notes[HELD] = note_of(VOLUMES, CLAIM.kind, name)
                 this.notes[keys.MADE_CLAIM + name] = None
                 complete = False
     return complete
@@ -87,7 +88,7 @@ def _make_claim(this: Pass, name: str, spec: Obj) -> None:
     except AlreadyExists:
         pass
     except ApiError as error:
-        this.events.warning(this.job, "PVCError", f"claim {name!r} could not be made: {error.message}")
+        this.events.warning(this.job, "PVCError", said("claim %(name)r could not be made: %(error)s", name=name, error=error))
         raise
 
 
@@ -113,7 +114,7 @@ def _keep_group(this: Pass, free: list[Obj]) -> Obj:
     except ApiError as error:
         if is_ending(error):
             raise
-        this.events.warning(this.job, "PodGroupError", f"the PodGroup could not be kept: {error.message}")
+        this.events.warning(this.job, "PodGroupError", said("the PodGroup could not be kept: %(error)s", error=error))
         raise
 
 
@@ -148,7 +149,7 @@ def _tell_why(this: Pass, group: Obj) -> None:
     """An event when the scheduler has said why the gang is not admitted."""
     conditions = [c for c in (group.get("status") or {}).get("conditions") or () if c.get("status") == "True"]
     if conditions and conditions[-1].get("type") != "Scheduled":
-        this.events.warning(this.job, "PodGroupPending", conditions[-1].get("message") or "the gang is not admitted yet")
+        this.events.warning(this.job, "PodGroupPending", conditions[-1].get("message") or said("the gang is not admitted yet"))
 
 
 def _make_and_unmake(this: Pass, table: PodTable, free: set[str], plugins: list[Plugin]) -> tuple[list[Obj], list[Obj]]:
@@ -199,7 +200,7 @@ def _hold_back(this: Pass, made: list[Obj], refused: list[tuple[Obj, Exception]]
         this.tell("FailedCreate", refused)
         return
     this.say("FailedCreate", refused)
-    this.notes[HELD] = said(QUOTA, RESOURCE_QUOTA.kind, quota)
+    this.notes[HELD] = note_of(QUOTA, RESOURCE_QUOTA.kind, quota)
     this.look_again(restraint.refused(key, this.context.clock.now()))
 
 

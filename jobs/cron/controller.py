@@ -13,6 +13,7 @@ from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import CRON_JOB, JOB, Kind
 from cluster.port import Obj
+from cluster.said import said, told
 from jobs import keys
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
@@ -79,19 +80,19 @@ class CronController:
         """Tell it on the cron job."""
         cron = self._context.informer.get(CRON_JOB, key)
         if cron is not None and not isinstance(error, Conflict):
-            self._events.warning(cron, "FailedCreate" if isinstance(error, _Refused) else "CronJobError", str(error))
+            self._events.warning(cron, "FailedCreate" if isinstance(error, _Refused) else "CronJobError", told(error))
 
     def _schedule(self, cron: Obj) -> Schedule | None:
         """The schedule; one that cannot be read is told, and nothing runs until it is mended."""
         try:
             zone(cron["spec"].get("timeZone"))
         except ScheduleError as error:
-            self._events.warning(cron, "InvalidTimeZone", str(error))
+            self._events.warning(cron, "InvalidTimeZone", told(error))
             return None
         try:
             return runs.schedule_of(cron)
         except ScheduleError as error:
-            self._events.warning(cron, "UnParseableCronJobSchedule", str(error))
+            self._events.warning(cron, "UnParseableCronJobSchedule", told(error))
             return None
 
     def _due(self, cron: Obj, schedule: Schedule, jobs: list[Obj], now: float) -> float | None:
@@ -103,14 +104,17 @@ class CronController:
         deadline = cron["spec"].get("startingDeadlineSeconds")
         if deadline is not None and int(now) - missed.latest >= max(int(deadline), 1):
             self._events.warning(
-                cron, "MissSchedule", f"the run of {objects.stamp(missed.latest)} was missed: it is too late for it"
+                cron,
+                "MissSchedule",
+                said("the run of %(latest)s was missed: it is too late for it", latest=objects.stamp(missed.latest)),
             )
             return None
         if missed.many and (deadline is None or schedule.missed(max(begin, now - int(deadline)), now).many):
-            self._events.warning(
-                cron, "TooManyMissedTimes", "more than 100 runs were missed: only the latest is made up for"
-                " (startingDeadlineSeconds says how late a run may begin)",
-            )  # fmt: skip
+            message = said(
+                "more than 100 runs were missed: only the latest is made up for "
+                "(startingDeadlineSeconds says how late a run may begin)"
+            )
+            self._events.warning(cron, "TooManyMissedTimes", message)
         return missed.latest
 
     def _next_period(self, cron: Obj, schedule: Schedule, due: float | None, now: float) -> float | None:
@@ -138,7 +142,9 @@ class CronController:
         running, policy = runs.active(jobs), cron["spec"].get("concurrencyPolicy") or "Allow"
         if running and policy == "Forbid":
             names = ", ".join(objects.name(job) for job in running)
-            self._events.warning(cron, "ForbidConcurrent", f"{name} is not made while {names} runs")
+            self._events.warning(
+                cron, "ForbidConcurrent", said("%(name)s is not made while %(others)s runs", name=name, others=names)
+            )
             return
         if policy == "Replace":
             self._replace(cron, running, name)
@@ -150,7 +156,9 @@ class CronController:
     def _replace(self, cron: Obj, running: list[Obj], name: str) -> None:
         if running:
             self._events.normal(
-                cron, "ReplaceConcurrent", f"{', '.join(objects.name(job) for job in running)} gives way to {name}"
+                cron,
+                "ReplaceConcurrent",
+                said("%(others)s gives way to %(name)s", others=", ".join(objects.name(job) for job in running), name=name),
             )
         for job in running:
             self._delete(cron, job)
@@ -164,13 +172,15 @@ class CronController:
         except AlreadyExists:
             there = cluster.get(JOB, name, objects.namespace(cron))
             if (runs.owning_cron(there) or {}).get("uid") != objects.uid(cron):
-                self._events.warning(cron, "ForeignJob", f"job {name} is there already and not this cron job's; it is left alone")
+                self._events.warning(
+                    cron, "ForeignJob", said("job %(name)s is there already and not this cron job's; it is left alone", name=name)
+                )
                 return None
             made = there
         except ApiError as error:
-            raise _Refused(f"job {name} is refused: {error}") from error
+            raise _Refused(said("job %(name)s is refused: %(error)s", name=name, error=error)) from error
         else:
-            self._events.normal(cron, "SuccessfulCreate", f"created job {name}")
+            self._events.normal(cron, "SuccessfulCreate", said("created job %(name)s", name=name))
         informer.observe(JOB, made)
         return made
 
@@ -198,9 +208,11 @@ class CronController:
         for reference in were:
             job = there.get(reference.get("uid", ""))
             if job is None:
-                self._events.warning(cron, "StaleReference", f"job {reference.get('name')} is gone")
+                self._events.warning(cron, "StaleReference", said("job %(name)s is gone", name=reference.get("name")))
             elif told_phase(job) in runs.FINISHED:
-                self._events.normal(cron, "SawCompletedJob", f"job {objects.name(job)} ended: {told_phase(job)}")
+                self._events.normal(
+                    cron, "SawCompletedJob", said("job %(job)s ended: %(phase)s", job=objects.name(job), phase=told_phase(job))
+                )
 
     def _clear_away(self, cron: Obj, jobs: list[Obj]) -> list[Obj]:
         """Delete the finished jobs beyond the history limits; those that stay."""
@@ -216,7 +228,9 @@ class CronController:
         except NotFound:
             informer.forget(JOB, job)
         except ApiError as error:
-            self._events.warning(cron, "FailedDelete", f"job {objects.name(job)} could not be deleted: {error}")
+            self._events.warning(
+                cron, "FailedDelete", said("job %(job)s could not be deleted: %(error)s", job=objects.name(job), error=error)
+            )
             raise
         else:
-            self._events.normal(cron, "SuccessfulDelete", f"deleted job {objects.name(job)}")
+            self._events.normal(cron, "SuccessfulDelete", said("deleted job %(job)s", job=objects.name(job)))

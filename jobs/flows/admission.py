@@ -151,14 +151,15 @@ def _templates(flow: Obj, places: dict[str, int], reader: Reader, faults: Faults
             wanted: dict[str, Any] = {"title": title, "namespace": namespace, "others": others}
             if others:
                 told = said(
-                    "there is no JobTemplate %(title)r in namespace %(namespace)r (there is one in %(others)s): create it first or "
-                    "name another",
+                    "there is no JobTemplate %(title)r in namespace %(namespace)r (there is one in %(others)s): "
+                    "create it first or name another",
                     **wanted,
                 )
             else:
                 told = said(
-                    "there is no JobTemplate %(title)r in namespace %(namespace)r: create it first or name another", **wanted
-                )
+                    "there is no JobTemplate %(title)r in namespace %(namespace)r: create it first or name another",
+                    title=title, namespace=namespace,
+                )  # fmt: skip
             faults.add(f"/spec/flows/{index}/name", told, "not_found")
     return found
 

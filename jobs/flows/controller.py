@@ -12,6 +12,7 @@ from cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from cluster.informer import Change, IndexFunction
 from cluster.kinds import JOB, JOB_FLOW, JOB_TEMPLATE, POD, Kind
 from cluster.port import Obj
+from cluster.said import said, told
 from jobs.controller.base import Context
 from jobs.controller.events import EventRecorder
 from jobs.controller.status import difference
@@ -108,7 +109,7 @@ class FlowController:
         """Tell it on the flow."""
         flow = self._context.informer.get(JOB_FLOW, key)
         if flow is not None and not isinstance(error, Conflict):
-            self._events.warning(flow, "FailedCreate" if isinstance(error, _Waits) else "FlowError", str(error))
+            self._events.warning(flow, "FailedCreate" if isinstance(error, _Waits) else "FlowError", told(error))
 
     def _jobs(self, flow: Obj) -> dict[str, Obj]:
         found = self._context.informer.by(JOB, "flow", objects.uid(flow))
@@ -127,9 +128,9 @@ class FlowController:
             try:
                 self._make(flow, part)
             except (PatchError, ApiError) as error:
-                refused.append(f"{name}: {error}")
+                refused.append(said("%(name)s: %(error)s", name=name, error=error))
         if refused:
-            raise _Waits("; ".join(refused))
+            raise _Waits(said("%(refused)s", refused=tuple(refused)))
         return probes.AGAIN if asked else None
 
     def _may_start(self, flow: Obj, part: Obj, jobs: dict[str, Obj], told: dict[str, Obj]) -> bool:
@@ -151,18 +152,26 @@ class FlowController:
         informer, cluster = self._context.informer, self._context.cluster
         template = informer.get(JOB_TEMPLATE, template_key(flow, part))
         if template is None:
-            raise _Waits(f"there is no JobTemplate {part['name']!r} in namespace {objects.namespace(flow)!r} any more")
+            raise _Waits(
+                said(
+                    "there is no JobTemplate %(name)r in namespace %(namespace)r any more",
+                    name=part["name"],
+                    namespace=objects.namespace(flow),
+                )
+            )
         job = build_job(flow, part, template)
         try:
             made = cluster.create(JOB, job, field_manager=FIELD_MANAGER)
         except AlreadyExists:
             there = cluster.get(JOB, objects.name(job), objects.namespace(job))
             if (owning_flow(there) or {}).get("uid") != objects.uid(flow):
-                raise _Waits("a job of this name is there already and not the flow's; it is left alone") from None
+                raise _Waits(said("a job of this name is there already and not the flow's; it is left alone")) from None
             informer.observe(JOB, there)
             return
         informer.observe(JOB, made)
-        self._events.normal(flow, "Created", f"created job {objects.name(made)} from JobTemplate {part['name']}")
+        self._events.normal(
+            flow, "Created", said("created job %(job)s from JobTemplate %(name)s", job=objects.name(made), name=part["name"])
+        )
 
     def _write(self, flow: Obj, status: Obj) -> Obj:
         """Write what changed of the status. Raises Conflict when somebody else was quicker."""
@@ -182,9 +191,9 @@ class FlowController:
     def _tell(self, flow: Obj, phase: FlowPhase) -> None:
         if phase is FlowPhase.FAILED:
             bad = [f"{name} is {entry['state']}" for name, entry in recorded(flow).items() if entry["state"] in BROKEN]
-            self._events.warning(flow, "FlowFailed", f"{', '.join(bad)}: no more jobs are started")
+            self._events.warning(flow, "FlowFailed", said("%(jobs)s: no more jobs are started", jobs=", ".join(bad)))
         elif phase is not FlowPhase.PENDING:
-            self._events.normal(flow, f"Flow{phase}", f"the flow is {phase}")
+            self._events.normal(flow, f"Flow{phase}", said("the flow is %(phase)s", phase=phase))
 
     def _end(self, flow: Obj) -> float | None:
         return 0.0 if phase_of(flow) is FlowPhase.SUCCEED and flow["spec"].get("jobRetainPolicy") == "delete" else None

@@ -19,7 +19,7 @@ class Taken(ApiError):
     status, reason = 409, "Taken"
 
     def __init__(self, kind: Kind, name: str) -> None:
-        super().__init__(f"{kind.kind} {name} belongs to somebody else and is left alone")
+        super().__init__(said("%(kind)s %(name)s belongs to somebody else and is left alone", kind=kind.kind, name=name))
         self.kind, self.name = kind, name
 
 
@@ -59,7 +59,7 @@ class Maker:
             if self.find(kind, name) is None:
                 self.create(kind, name, body)
         except Taken as taken:
-            self.tell(f"{taken.message}; the job goes on with it")
+            self.tell(said("%(taken)s; the job goes on with it", taken=taken))
 
     def create(self, kind: Kind, name: str, body: Obj) -> None:
         """Make an object of the job's. Raises Conflict when somebody was quicker."""

@@ -15,11 +15,14 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import localize
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from cluster import display, runtime
 from cluster.access import policy
+from cluster.models import Event
+from cluster.said import Said
+from cluster.said import words as in_words
 from jobs.pages.podgrid import Cell, Row, Stretch
 from portal import figures, processes, states, words
 from portal.preferences import of as preferences_of
@@ -157,6 +160,15 @@ def at(moment: datetime | None, form: str = "auto") -> SafeString:
         text = f"{local:%m-%d} {text}" if form == "minute" else f"{local:%Y-%m-%d} {text}"
     title = f"{local:%Y-%m-%d %H:%M:%S} {offset_of(local)}"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), title, text)
+
+
+@register.simple_tag
+def told(event: Event) -> str:
+    """What an event says in the reader's language; one that is foreign to us as it was written, and marked as English."""
+    sentence = event.sentence
+    if isinstance(sentence, Said) or get_language() == "en":
+        return in_words(sentence)
+    return format_html('<span lang="en">{}</span>', sentence)
 
 
 @register.simple_tag

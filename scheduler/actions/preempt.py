@@ -69,7 +69,7 @@ class Preempt:
             family="preemptable",
             offer=ssn.victims.preemptable,
             exempt=among,
-            reason=lambda task: f"preempted: {task.key} needs its room",
+            reason=lambda task: said("preempted: %(pod)s needs its room", pod=task.key),
             asks_room=True,
             cost=_as_kubernetes if self._topology_aware else fewest,
             bare=not self._topology_aware,

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from cluster.said import said
 from scheduler.eviction import starving
 from scheduler.eviction.search import Search, Terms
 from scheduler.eviction.taker import Taker
@@ -33,7 +34,9 @@ class Reclaim:
             family="reclaimable",
             offer=ssn.victims.reclaimable,
             exempt=lambda task, other: _exempt(ssn, task, other),
-            reason=lambda task: f"reclaimed: {task.key} needs its room, which belongs to queue {queue_of(task)}",
+            reason=lambda task: said(
+                "reclaimed: %(pod)s needs its room, which belongs to queue %(queue)s", pod=task.key, queue=str(queue_of(task))
+            ),
             across=True,
         )
         by_queue = starving.by_queue(ssn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from cluster.said import said
 from scheduler.framework.registry import action
 from scheduler.framework.statement import Cause, Statement
 from scheduler.model.tasks import TaskStatus
@@ -26,5 +27,7 @@ class Shuffle:
         running = [task for job in ssn.jobs.values() for task in job.by_status[TaskStatus.RUNNING].values()]
         statement = Statement(ssn)
         for task, plugin in ssn.victims.victim_tasks(ssn.victims.in_order(running, None)).values():
-            statement.evict(task, Cause(f"shuffled: {plugin} wants it to run elsewhere or later", self.name, plugin))
+            statement.evict(
+                task, Cause(said("shuffled: %(plugin)s wants it to run elsewhere or later", plugin=plugin), self.name, plugin)
+            )
         statement.commit()

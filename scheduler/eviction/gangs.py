@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster.said import said
 from scheduler.eviction import bundles, starving
 from scheduler.eviction.bundles import Bundle
 from scheduler.eviction.search import spare_together
@@ -144,7 +145,7 @@ class GangTaker:
         """Evict the bundles and place the parts, until the gang would be ready; None (and nothing done) when they do not fit."""
         ssn, job, statement = self._ssn, self._job, Statement(self._ssn)
         before = dict(ssn.places.of_sub)
-        reason = f"made room for gang {job.uid}"
+        reason = said("made room for gang %(gang)s", gang=job.uid)
         cause = Cause(reason, self._terms.action, self._rule, self.parts[0][1][0])
         for bundle in chosen:
             for task in bundle.tasks:

@@ -15,6 +15,7 @@ from cluster import objects
 from cluster.errors import NotFound
 from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.port import Obj, Reader
+from cluster.said import said
 
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]|\.(?=[a-z0-9])){0,251}([a-z0-9])?")
@@ -50,7 +51,14 @@ class Sources:
         except NotFound:
             if optional:
                 return None
-            raise ConfigError(f"{kind.kind} {objects.namespace(pod)}/{wanted} is not there") from None
+            raise ConfigError(
+                said(
+                    "%(kind)s %(namespace)s/%(wanted)s is not there",
+                    kind=kind.kind,
+                    namespace=objects.namespace(pod),
+                    wanted=wanted,
+                )
+            ) from None
         found = data_of(kind, obj)
         if kind == SECRET:
             self.secrets |= {text for value in found.values() if (text := value.decode(errors="replace")).strip()}
@@ -73,7 +81,7 @@ def _decoded(key: str, text: Any) -> bytes:
     try:
         return base64.b64decode(str(text), validate=True)
     except (binascii.Error, ValueError):
-        raise ConfigError(f"the value of {key!r} is not base64") from None
+        raise ConfigError(said("the value of %(key)r is not base64", key=key)) from None
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
@@ -126,10 +134,18 @@ def _value(pod: Obj, container: Obj, entry: Obj, sources: Sources, given: Mappin
                 return _text(data[reference["key"]])
             if not optional:
                 raise ConfigError(
-                    f"{kind.kind} {objects.namespace(pod)}/{reference.get('name')} has no key {reference.get('key')!r}"
+                    said(
+                        "%(kind)s %(namespace)s/%(name)s has no key %(key)r",
+                        kind=kind.kind,
+                        namespace=objects.namespace(pod),
+                        name=reference.get("name"),
+                        key=reference.get("key"),
+                    )
                 )
             return None
-    raise Refused(f"env {entry.get('name')!r}: the process runtime knows no source {', '.join(source)}")
+    raise Refused(
+        said("env %(name)r: the process runtime knows no source %(source)s", name=entry.get("name"), source=", ".join(source))
+    )
 
 
 def field_value(pod: Obj, path: str, sources: Sources) -> str:
@@ -151,7 +167,7 @@ def field_value(pod: Obj, path: str, sources: Sources) -> str:
         "status.podIPs": sources.address,
     }
     if path not in values:
-        raise Refused(f"the downward API has no field {path!r}; it has {', '.join(values)}")
+        raise Refused(said("the downward API has no field %(path)r; it has %(values)s", path=path, values=", ".join(values)))
     return str(values[path])
 
 
@@ -172,7 +188,7 @@ def resource_value(pod: Obj, container: Obj, reference: Obj, sources: Sources) -
         container = other if of and other.get("name") == of else container
     part, _, resource = wanted.partition(".")
     if part not in ("limits", "requests") or not resource:
-        raise Refused(f"resourceFieldRef: {wanted!r} is neither limits.… nor requests.…")
+        raise Refused(said("resourceFieldRef: %(wanted)r is neither limits.… nor requests.…", wanted=wanted))
     resources = container.get("resources") or {}
     amount = (resources.get(part) or {}).get(resource)
     if amount is None and part == "requests":
@@ -188,7 +204,10 @@ def command(container: Obj, values: Mapping[str, str]) -> list[str]:
     words = [expand(str(word), values) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
     if not container.get("command") or not words[0]:
         raise Refused(
-            f"container {container.get('name')!r} has no command, and its image is not used: name the program in `command`"
+            said(
+                "container %(name)r has no command, and its image is not used: name the program in `command`",
+                name=container.get("name"),
+            )
         )
     return words
 
@@ -196,7 +215,9 @@ def command(container: Obj, values: Mapping[str, str]) -> list[str]:
 def label(text: Any, what: str) -> str:
     """A name that may become a file's name. Raises Refused for one that Kubernetes would not take either."""
     if not isinstance(text, str) or not _LABEL.fullmatch(text):
-        raise Refused(f"{what} {text!r} is no name: up to 253 lower-case letters, digits, '-' and '.'")
+        raise Refused(
+            said("%(what)s %(text)r is no name: up to 253 lower-case letters, digits, '-' and '.'", what=what, text=text)
+        )
     return text
 
 

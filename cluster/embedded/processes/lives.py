@@ -15,6 +15,8 @@ from cluster.embedded.processes.status import ContainerLife, Status, pod_status,
 from cluster.embedded.processes.warden import Line
 from cluster.objects import is_deleting, parse_time, uid
 from cluster.port import Obj
+from cluster.said import said
+from cluster.said import told as sentence_of
 
 _RETRY = 2.0
 _BACK_OFF, _LONGEST_BACK_OFF, _HEALTHY_AFTER = 10.0, 300.0, 600.0
@@ -137,7 +139,7 @@ class PodLife:
         try:
             self._go_on(now)
         except Refused as error:
-            self._house.tell(self.pod, "Warning", "CannotRun", str(error))
+            self._house.tell(self.pod, "Warning", "CannotRun", sentence_of(error))
             self.stop(self._grace(), "CannotRun", str(error))
             self._finish(now)
             return None
@@ -179,7 +181,9 @@ class PodLife:
         except (ConfigError, OSError) as error:
             if (life.reason, life.message) != ("CreateContainerConfigError", str(error)):
                 life.reason, life.message, self.dirty = "CreateContainerConfigError", str(error), True
-                self._house.tell(self.pod, "Warning", "FailedToStart", f"container {life.name}: {error}")
+                self._house.tell(
+                    self.pod, "Warning", "FailedToStart", said("container %(name)s: %(error)s", name=life.name, error=error)
+                )
             life.due = now + _RETRY
             return
         life.state, life.reason, life.message = "starting", "", ""
@@ -198,7 +202,10 @@ class PodLife:
                 self._ended(self._by_name[message["name"]], message)
             case "room":
                 if not message["moved"] and self._needs_mounts():
-                    text = f"nothing can be mounted for this pod ({message['missing']}): its volumes are in $BASALT_VOLUMES"
+                    text = said(
+                        "nothing can be mounted for this pod (%(missing)s): its volumes are in $BASALT_VOLUMES",
+                        missing=str(message["missing"]),
+                    )
                     self._house.tell(self.pod, "Warning", "MountsUnavailable", text)
             case "failed":
                 self._house.tell(self.pod, "Warning", "SupervisorFailed", str(message["message"]))
@@ -226,7 +233,12 @@ class PodLife:
         ended = terminated(life, at, code, told.get("signal", 0), told.get("reason", ""), told.get("message", ""))
         self.dirty = True
         if told.get("reason") == "StartError":
-            self._house.tell(self.pod, "Warning", "FailedToStart", f"container {life.name}: {told.get('message')}")
+            self._house.tell(
+                self.pod,
+                "Warning",
+                "FailedToStart",
+                said("container %(name)s: %(error)s", name=life.name, error=str(told.get("message"))),
+            )
         again = (
             life.kind == "sidecar" or (self.policy != "Never" and code != 0) or (self.policy == "Always" and life.kind == "main")
         )

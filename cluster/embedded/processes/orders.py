@@ -16,6 +16,7 @@ from cluster.embedded.processes.warden import Abilities
 from cluster.kinds import SECRET, Kind
 from cluster.objects import to_units
 from cluster.port import Obj, Reader
+from cluster.said import said
 
 if TYPE_CHECKING:
     from cluster.embedded.processes.kubelet import Settings
@@ -135,7 +136,7 @@ def _units(resource: str, amounts: Obj) -> int:
     try:
         return to_units(resource, amounts.get(resource) or 0)
     except ValueError as error:
-        raise Refused(f"resources: {resource}: {error}") from None
+        raise Refused(said("resources: %(resource)s: %(error)s", resource=resource, error=error)) from None
 
 
 def _identity(pod: Obj, spec: Obj) -> tuple[int | None, int | None, list[int]]:
@@ -144,7 +145,7 @@ def _identity(pod: Obj, spec: Obj) -> tuple[int | None, int | None, list[int]]:
     context = of_pod | {key: value for key, value in (spec.get("securityContext") or {}).items() if value is not None}
     user, group = context.get("runAsUser"), context.get("runAsGroup")
     if context.get("runAsNonRoot") and user in (None, 0) and os.geteuid() == 0:
-        raise Refused("runAsNonRoot: Basalt runs as root here, so name a user by its number in runAsUser")
+        raise Refused(said("runAsNonRoot: Basalt runs as root here, so name a user by its number in runAsUser"))
     groups = [int(number) for number in of_pod.get("supplementalGroups") or ()]
     if of_pod.get("fsGroup") is not None:
         groups.append(int(of_pod["fsGroup"]))
@@ -154,5 +155,5 @@ def _identity(pod: Obj, spec: Obj) -> tuple[int | None, int | None, list[int]]:
 def _stop_signal(spec: Obj) -> str:
     name = str((spec.get("lifecycle") or {}).get("stopSignal") or "SIGTERM")
     if name not in signal.Signals.__members__:
-        raise Refused(f"lifecycle.stopSignal: there is no signal {name!r}")
+        raise Refused(said("lifecycle.stopSignal: there is no signal %(name)r", name=name))
     return name

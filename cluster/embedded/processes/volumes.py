@@ -13,6 +13,7 @@ from cluster.embedded.processes.environment import ConfigError, Refused, Sources
 from cluster.kinds import CONFIG_MAP, SECRET, Kind
 from cluster.objects import namespace
 from cluster.port import Obj
+from cluster.said import said
 
 _USUAL_MODE = 0o644
 _FILES = ("configMap", "secret", "downwardAPI", "projected")
@@ -49,10 +50,10 @@ class Volumes:
         for mount in container.get("volumeMounts") or ():
             place = self._places.get(mount.get("name"))
             if place is None:
-                raise Refused(f"volumeMounts: the pod has no volume {mount.get('name')!r}")
+                raise Refused(said("volumeMounts: the pod has no volume %(name)r", name=mount.get("name")))
             path = os.path.normpath(str(mount["mountPath"]))
             if not path.startswith("/") or path == "/":
-                raise Refused(f"mountPath {mount['mountPath']!r} is no absolute path below the root")
+                raise Refused(said("mountPath %(path)r is no absolute path below the root", path=mount["mountPath"]))
             inner = expand(mount["subPathExpr"], values) if mount.get("subPathExpr") else mount.get("subPath") or ""
             source = self._inside(place, inner)
             files = any(
@@ -80,7 +81,13 @@ class Volumes:
             place.chmod(0o777)
         else:
             kinds = ", ".join(sorted(set(volume) - {"name"}))
-            raise Refused(f"volume {volume.get('name')!r}: the process runtime has no {kinds or 'volume without a kind'}")
+            raise Refused(
+                said(
+                    "volume %(name)r: the process runtime has no %(kinds)s",
+                    name=volume.get("name"),
+                    kinds=kinds or said("volume without a kind"),
+                )
+            )
         return str(place)
 
     def _files(self, volume: Obj, sources: Sources) -> list[File]:
@@ -113,7 +120,7 @@ class Volumes:
             if item.get("key") in data:
                 found.append(File(_inner(item.get("path")), data[item["key"]], _mode(item, usual)))
             elif not optional:
-                raise ConfigError(f"{kind} {wanted!r} has no key {item.get('key')!r}")
+                raise ConfigError(said("%(kind)s %(wanted)r has no key %(key)r", kind=kind, wanted=wanted, key=item.get("key")))
         return found
 
     def _downward(self, item: Obj, usual: int, sources: Sources) -> File:
@@ -127,7 +134,10 @@ class Volumes:
         path = os.path.realpath(str(body.get("path")))
         if not any(path == root or path.startswith(root.rstrip("/") + "/") for root in self._allowed):
             raise Refused(
-                f"hostPath {body.get('path')!r} is not allowed here: name it, or a folder above it, in BASALT_HOST_PATHS"
+                said(
+                    "hostPath %(path)r is not allowed here: name it, or a folder above it, in BASALT_HOST_PATHS",
+                    path=body.get("path"),
+                )
             )
         kind = body.get("type") or ""
         if kind == "DirectoryOrCreate":
@@ -135,9 +145,9 @@ class Volumes:
         elif kind == "FileOrCreate" and not os.path.exists(path):
             Path(path).touch()
         if not os.path.exists(path):
-            raise ConfigError(f"hostPath {path!r} does not exist")
+            raise ConfigError(said("hostPath %(path)r does not exist", path=path))
         if (kind == "Directory" and not os.path.isdir(path)) or (kind == "File" and not os.path.isfile(path)):
-            raise ConfigError(f"hostPath {path!r} is no {kind}")
+            raise ConfigError(said("hostPath %(path)r is no %(kind)s", path=path, kind=kind))
         return path
 
     @staticmethod
@@ -148,7 +158,7 @@ class Volumes:
         root = os.path.realpath(place)
         source = os.path.realpath(os.path.join(root, _inner(inner)))
         if source != root and not source.startswith(root + "/"):
-            raise Refused(f"subPath {inner!r} leads out of its volume")
+            raise Refused(said("subPath %(inner)r leads out of its volume", inner=inner))
         if not os.path.exists(source):
             os.makedirs(source)
         return source
@@ -171,7 +181,7 @@ def _inner(path: Any) -> str:
     """A path that stays below where it begins. Raises ConfigError."""
     text = os.path.normpath(str(path))
     if text.startswith(("/", "..")) or text == ".":
-        raise Refused(f"the path {path!r} of a file in a volume leads out of it")
+        raise Refused(said("the path %(path)r of a file in a volume leads out of it", path=path))
     return text
 
 
