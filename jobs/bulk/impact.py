@@ -17,7 +17,8 @@ MOST = 500
 class Impact:
     """What would happen. Jobs are `{job, uid, queue}` as their reader may see them; totals count also those not named.
 
-    `error` says why it could not be tried.
+    `question` asks how starts move, where pages show that, and `foretell` tells it to programs. `error` says why it could not be
+    tried.
     """
 
     tried: int = 0
@@ -27,6 +28,8 @@ class Impact:
     evicted: list[dict[str, Any]] = field(default_factory=list)
     overtaken: list[dict[str, Any]] = field(default_factory=list)
     overtaken_total: int = 0
+    question: Any = None
+    foretell: Callable[[], dict[str, Any]] = dict
     error: str = ""
 
     @property
@@ -37,7 +40,7 @@ class Impact:
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
         names = ("tried", "left_out", "starts", "delayed", "evicted", "overtaken", "overtaken_total", "error")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"start": self.foretell()}
 
 
 Ask = Callable[[Any, Sequence[tuple[str, str]], str], Impact]

@@ -9,6 +9,7 @@ from math import inf, isfinite
 from typing import Any
 
 from django.core import signing
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cluster import runtime
@@ -29,6 +30,8 @@ MINE = 20
 """Jobs that are named of those that a change is about."""
 LASTS = 3600
 """Seconds for which a page may ask again."""
+PATIENT = 1.5
+"""Seconds that a page without script waits."""
 
 
 def ask(question: Question, wait: float = 0.0) -> Outlook:
@@ -82,10 +85,10 @@ def part(user: Any, question: Question, wait: float = 0.0) -> Json:
         "token": token(user, question),
         "at": instant(found.at) if found.at else None,
         "draft": mine[0] if question.kind == "draft" and mine else None,
-        "rows": mine if question.kind != "draft" else [],
-        "rows_more": max(0, len(found.mine) - MINE),
-        "delayed": [_row(names, each, now) for each in named],
-        "delayed_more": max(0, len(found.delayed) - MOST),
+        "moves": mine if question.kind != "draft" else [],
+        "moves_more": max(0, len(found.mine) - MINE),
+        "later": [_row(names, each, now) for each in named],
+        "later_more": max(0, len(found.delayed) - MOST),
         "place": place(found, _queue(question)),
         "deep": number(DEEP),
     }
@@ -98,6 +101,12 @@ def place(found: Outlook, queue: str) -> str:
         return ""
     values = {"rank": number(at.rank), "of": number(at.among), "queue": queue, "place": number(at.place), "line": number(at.line)}
     return spaced(_("Place %(rank)s of %(of)s in %(queue)s, %(place)s of %(line)s in the cluster.") % values)
+
+
+def clock(moment: datetime) -> str:
+    """An instant in the reader's zone, for sentences: with the day when that is not today."""
+    local = timezone.localtime(moment)
+    return local.strftime("%H:%M" if local.date() == timezone.localtime(runtime.now()).date() else "%m-%d %H:%M")
 
 
 def moved(seconds: float) -> str:

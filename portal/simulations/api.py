@@ -29,6 +29,8 @@ class StartEstimateAnswer(serializers.Serializer[Any]):
         allow_null=True, help_text="in half of the futures it starts by then; null: not in the horizon"
     )
     p90 = serializers.DateTimeField(allow_null=True, help_text="in nine of ten it starts by then; null: not in the horizon")
+    due = serializers.BooleanField(help_text="P50 has passed, so that it is given as now: it may start at any moment")
+    old = serializers.BooleanField(help_text="worked out long ago, or the cluster has changed much since; it is worked out anew")
     futures = serializers.IntegerField(help_text="how many were simulated")
     known = serializers.IntegerField(help_text="past jobs whose run times were taken")
     by = serializers.CharField(help_text="what those have in common with this one: name, owner, queue, size or all")
@@ -47,17 +49,7 @@ class StartEstimateViewSet(QuestionViewSet):
     def estimate(self, request: Request, **where: str) -> Response:
         """When it is likely to start: P50 and P90, from simulated futures. Asking has them worked out anew when they are old."""
         job: Job = self.find(**where)
-        shown = estimates.of(job)
-        row = shown.row
-        return Response({
-            "uid": job.uid,
-            "state": shown.state,
-            **{name: getattr(row, name) if row is not None else None for name in ("at", "rank", "of", "p50", "p90")},
-            "futures": row.samples if row is not None else 0,
-            "known": row.known if row is not None else 0,
-            "by": row.by if row is not None else "",
-            "horizon_seconds": int(estimates.HORIZON),
-        })  # fmt: skip
+        return Response({"uid": job.uid, **estimates.as_json(estimates.of(job))})
 
 
 urlpatterns = [

@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -58,6 +59,23 @@ def of(job: Job) -> Shown:
     start = _ahead(row) if row is not None else None
     is_working = refresh_soon(0.0 if row is None or start is None or start.is_old else FRESH)
     return Shown("done", row, start) if start is not None else Shown("working" if is_working else "none")
+
+
+def as_json(shown: Shown) -> dict[str, Any]:
+    """An estimate for programs."""
+    row, start = shown.row, shown.start
+    return {
+        "state": shown.state,
+        **{name: getattr(row, name) if row is not None else None for name in ("at", "rank", "of")},
+        "p50": start.p50 if start is not None else None,
+        "p90": start.p90 if start is not None else None,
+        "due": start is not None and start.is_due,
+        "old": start is not None and start.is_old,
+        "futures": row.samples if row is not None else 0,
+        "known": row.known if row is not None else 0,
+        "by": row.by if row is not None else "",
+        "horizon_seconds": int(HORIZON),
+    }
 
 
 def starts(uids: Collection[str]) -> dict[str, Start]:

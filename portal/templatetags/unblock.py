@@ -13,6 +13,9 @@ from cluster.errors import ApiError
 from cluster.port import Obj
 from cluster.said import words
 from jobs.models import Job
+from portal.outlook import questions
+from portal.outlook import shown as foretold
+from portal.outlook.questions import Question
 from portal.unblock import queue_preview
 from portal.unblock.views import panel
 
@@ -34,6 +37,21 @@ def unblock_of_job(context: Context, job: Job) -> SafeString:
 def queue_impact_of(context: Context, queue: Obj) -> dict[str, Any]:
     """What a queue would do as it would be written, tried on the copy; an error in words where that cannot be asked."""
     try:
-        return queue_preview.told(context["request"].user, queue_preview.preview(queue))
+        user = context["request"].user
+        asked = questions.queue(queue)
+        return (
+            queue_preview.told(user, queue_preview.preview(queue)) | foretold.part(user, asked, foretold.PATIENT) | _form(context)
+        )
     except ApiError as error:
         return {"error": words(error.message)}
+
+
+@register.inclusion_tag("portal/outlook/part.html", takes_context=True)
+def starts_after(context: Context, question: Question) -> dict[str, Any]:
+    """How a change would move starts."""
+    return foretold.part(context["request"].user, question, foretold.PATIENT) | _form(context)
+
+
+def _form(context: Context) -> dict[str, Any]:
+    """What a part needs for a form of its own."""
+    return {name: context.get(name) for name in ("csrf_token", "request")}

@@ -21,6 +21,8 @@ from cluster.said import said
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit.preview import preview
+from portal.outlook import questions
+from portal.outlook import shown as foretold
 from portal.unblock import placement, priority, queue_preview, shown
 from portal.unblock.copy import current
 from portal.unblock.trial import Trial, try_job
@@ -64,11 +66,18 @@ class Explanation(serializers.Serializer[Any]):
     rejected = serializers.ListField(child=serializers.DictField(), help_text="nodes by cause, most first")
     snapshot = serializers.DictField(allow_null=True, help_text="the copy of the cluster that was asked")
     position = serializers.DictField(allow_null=True, help_text="place in the line of its queue and of all, from 1")
+    start = serializers.DictField(help_text="when it is likely to start, as `start-estimate` says it")
     free_gpus = serializers.ListField(child=serializers.DictField(), help_text="nodes that it may use, with GPUs that are free")
     unblock = Unblock()
 
 
 WAIT = OpenApiParameter("wait", float, description="Seconds to wait for what is not worked out yet, up to 10; 1 unless given.")
+
+
+SHORT = 0.5
+START = OpenApiParameter(
+    "wait", float, description=f"Seconds to wait for how starts move, up to {LONGEST:.0f}; {SHORT} unless given."
+)
 
 
 class ExplainViewSet(QuestionViewSet):
@@ -85,9 +94,10 @@ class ExplainViewSet(QuestionViewSet):
         job: Job = self.find(**where)
         return Response(shown.explanation(request.user, job, shown.answer_of(request.user, job, _wait(request))))
 
-    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT}, parameters=[START])
     def try_out(self, request: Request) -> Response:
-        """Where each pod of a job would go if it were submitted now, or why it would wait. Nothing is written."""
+        """Where each pod of a job would go if it were submitted now, or why it would wait, its place in the line and when it is
+        likely to start (`start`; while that is `working`, ask again). Nothing is written."""
         document = only(request.data)
         with about(document):
             manifest = operations.submit(
@@ -98,16 +108,21 @@ class ExplainViewSet(QuestionViewSet):
             snapshot = {"version": view.version, "age_seconds": round(view.age, 1)}
         told = placement.as_json(placement.of_trial(request.user, manifest, trial))
         findings = preview(request.user, manifest).as_list()
-        return Response(trial_json(request.user, trial) | told | {"snapshot": snapshot, "findings": findings})
+        start = foretold.as_json(request.user, questions.draft(manifest), _wait(request, SHORT))
+        return Response(trial_json(request.user, trial) | told | {"start": start, "snapshot": snapshot, "findings": findings})
 
     @extend_schema(
         responses={200: OpenApiTypes.OBJECT},
-        parameters=[OpenApiParameter("class", str, required=True, description="a priority class")],
+        parameters=[OpenApiParameter("class", str, required=True, description="a priority class"), START],
     )
     def look(self, request: Request, **where: str) -> Response:
-        """What another priority would do: the job's place, whom it passes, who would have to go. Nothing is written."""
+        """What another priority would do: the job's place, whom it passes, who would have to go, and how likely starts move
+        (`start`; while that is `working`, ask again). Nothing is written."""
         job: Job = self.find(**where)
-        return Response(priority.preview(request.user, job, request.query_params.get("class", "")))
+        name = request.query_params.get("class", "")
+        told = priority.preview(request.user, job, name)
+        asked = priority.question([(job.namespace, job.name)], name)
+        return Response(told | {"start": foretold.as_json(request.user, asked, _wait(request, SHORT))})
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT})
     def set_priority(self, request: Request, **where: str) -> Response:
@@ -133,15 +148,16 @@ class QueuePreviewViewSet(QuestionViewSet):
     serializer_class = Explanation
     rights: ClassVar = {"preview": "queues.change"}
 
-    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(request=Manifest, responses={200: OpenApiTypes.OBJECT}, parameters=[START])
     def preview(self, request: Request, name: str) -> Response:
         """What a change of a queue's spec (a merge patch, `{"spec": …}`) would do: who starts, waits, has to give way, and
-        each queue's share before and after. Nothing is written."""
+        each queue's share before and after, and how likely starts move. Nothing is written."""
         document = only(request.data)
         self.find(name=name)
         with about(document):
             queue = queue_operations.update(runtime.current(), name, document.obj.get("spec") or {}, dry_run=True)
-        return Response(queue_preview.as_json(request.user, queue_preview.preview(queue)))
+        told = queue_preview.as_json(request.user, queue_preview.preview(queue))
+        return Response(told | {"start": foretold.as_json(request.user, questions.queue(queue), _wait(request, SHORT))})
 
 
 def trial_json(user: Any, trial: Trial) -> Json:
@@ -162,8 +178,8 @@ def trial_json(user: Any, trial: Trial) -> Json:
     }
 
 
-def _wait(request: Request) -> float:
-    text = request.query_params.get("wait", "1")
+def _wait(request: Request, usual: float = 1.0) -> float:
+    text = request.query_params.get("wait", str(usual))
     try:
         value = float(text)
     except ValueError:

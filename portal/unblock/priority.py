@@ -17,6 +17,9 @@ from jobs.models import Job
 from jobs.operations import MANAGER
 from jobs.projection import project_jobs
 from jobs.roles import told_phase
+from portal.outlook import questions
+from portal.outlook import shown as foretold
+from portal.outlook.questions import Question
 from portal.unblock import changes
 from portal.unblock.copy import View, current
 from portal.unblock.shown import Names, evicted_json, places_json
@@ -32,6 +35,11 @@ MOST = 200
 def classes(view: View) -> list[tuple[str, int]]:
     """What a user may choose: every class but the system's own, the lowest first."""
     return [each for each in view.made.known_classes() if not each[0].startswith(SYSTEM)]
+
+
+def question(jobs: Sequence[tuple[str, str]], name: str) -> Question:
+    """How starts move when these waiting jobs get a priority class together."""
+    return questions.patched(jobs, {"spec": {"priorityClassName": name}})
 
 
 def preview(user: Any, job: Job, name: str) -> Json:
@@ -108,6 +116,8 @@ def _impact(user: Any, view: View, jobs: Sequence[tuple[str, str]], name: str) -
         evicted=evicted_json(names, told.evicted),
         overtaken=[names.as_json(uid) for uid in overtaken[:MOST]],
         overtaken_total=len(overtaken),
+        question=(asked := question(jobs, name)),
+        foretell=lambda: foretold.as_json(user, asked),
     )
 
 

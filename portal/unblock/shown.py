@@ -20,6 +20,7 @@ from jobs import reasons, summary
 from jobs.elsewhere import SAID
 from jobs.models import Job, PodGroup
 from jobs.submit.preview import offered_queues
+from portal.simulations import estimates
 from portal.unblock import words
 from portal.unblock.answers import Answer, Found, Key, desk
 from scheduler.framework.record import EvictionRecord
@@ -167,6 +168,7 @@ def explanation(user: Any, job: Job, answer: Answer) -> Json:
         "rejected": _rejected(job, verdict),
         "snapshot": _snapshot(answer),
         "position": _position(answer),
+        "start": estimates.as_json(estimates.of(job)),
         "free_gpus": [{"node": each.node, "gpus": each.gpus, "free": each.free} for each in answer.free],
         "unblock": {
             "state": answer.state,

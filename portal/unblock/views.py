@@ -20,6 +20,9 @@ from cluster.said import words
 from jobs import operations, reasons
 from jobs.models import Job
 from jobs.submit import views as submit_views
+from portal.outlook import questions
+from portal.outlook import shown as foretold
+from portal.simulations import estimates
 from portal.unblock import drawn, placement, priority, queue_preview, shown
 from portal.unblock.answers import Answer
 from portal.unblock.copy import current
@@ -31,6 +34,8 @@ from queues.models import Queue
 DRAFT = "changed-copy"
 """In the session: the change of the job that is being copied."""
 
+MOMENT = 0.3
+"""Seconds that a page waits for how starts move, before it is shown without."""
 STRIPS = 24
 """Nodes that are drawn of those with free GPUs."""
 
@@ -61,9 +66,12 @@ def panel(user: Any, job: Job, wait: float = 0.0) -> dict[str, Any]:
         answer = shown.answer_of(user, job, wait)
     except Unavailable:
         answer = Answer("unavailable")
+    likely = estimates.of(job)
     return {
         "job": job,
         "answer": answer,
+        **{"row": likely.row, "state": likely.state, "start": likely.start},
+        "usual": foretold.clock(likely.start.p50) if likely.start and likely.start.p50 and not likely.start.is_due else "",
         "ways": shown.rows(user, job, answer),
         "free": [(each, "f" * each.free + "u" * (each.gpus - each.free)) for each in answer.free[:STRIPS]],
         "free_total": sum(each.free for each in answer.free),
@@ -90,7 +98,9 @@ def way(request: HttpRequest, uid: str, place: int) -> HttpResponse:
             raise PermissionDenied
         request.session[DRAFT] = {"job": job.uid, "patch": found.patch}
         return redirect(f"{submit_views.address()}?from={job.uid}&changed=1")
+    asked = questions.patched([(job.namespace, job.name)], found.patch or {})
     context = {"job": job, "way": row, "patch": json.dumps(found.patch), "rows": drawn.rows(found.places)}
+    context |= foretold.part(request.user, asked, MOMENT)
     return render(request, "portal/way.html", context)
 
 
@@ -126,6 +136,7 @@ def job_priority(request: HttpRequest, uid: str) -> HttpResponse:
             return redirect("jobs:detail", uid)
         if name:
             context["told"] = priority.preview(request.user, job, name)
+            context |= foretold.part(request.user, priority.question([(job.namespace, job.name)], name), MOMENT)
     except ApiError as error:
         context["error"] = words(error.message)
         return render(request, "portal/priority.html", context, status=error.status)
@@ -149,6 +160,7 @@ def dry_run(request: HttpRequest) -> HttpResponse:
     except ApiError as error:
         context["error"] = words(error.message)
         return render(request, "portal/dry_run.html", context, status=200 if context["part"] else error.status)
+    context |= foretold.part(request.user, questions.draft(manifest), 0.0 if context["part"] else foretold.PATIENT)
     names = shown.Names(request.user, {each.victim_job for each in trial.evicted} | set(trial.delayed))
     verdict = trial.verdict.as_dict() if trial.verdict is not None else None
     context |= {
@@ -184,4 +196,5 @@ def queue_impact(request: HttpRequest, name: str) -> HttpResponse:
         context["faults"] = error.fields
         return render(request, "portal/queue_impact.html", context, status=200 if context["part"] else error.status)
     context |= queue_preview.told(request.user, found)
+    context |= foretold.part(request.user, questions.queue(new), 0.0 if context["part"] else foretold.PATIENT)
     return render(request, "portal/queue_impact.html", context)

@@ -40,7 +40,7 @@ TABLE = {
         GET:api:topology GET:api:topology-domain GET:api:topology-fragments GET:api:node-sets
         GET:api:job-placement GET:api:job-placement-by-uid
         GET:api:jobs GET:api:job GET:api:job-by-uid GET:api:job-explain GET:api:job-explain-by-uid
-        GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run
+        GET:api:job-priority-by-uid POST:api:job-dry-run unblock way POST:dry_run POST:outlook
         GET:api:queues GET:api:queue GET:api:nodes GET:api:node
         GET:api:pods GET:api:pod GET:api:pod-by-uid GET:api:podgroups GET:api:podgroup GET:api:podgroup-by-uid
         GET:api:pod-log GET:api:job-logs GET:api:job-timeline

@@ -72,9 +72,9 @@ class Jobs(Resource[JobRow]):
         """Why one waits; up to `wait` seconds are spent on what would unblock it."""
         return self._transport.get(self._at(uid, "", "explain"), {"wait": wait})
 
-    def dry_run(self, manifest: Body) -> Any:
-        """Where the scheduler would place a job that is not submitted."""
-        return self._transport.send("POST", self._at("dry-run"), manifest)
+    def dry_run(self, manifest: Body, *, wait: float = 0.5) -> Any:
+        """Where the scheduler would place a job that is not submitted; up to `wait` seconds are spent on when it would start."""
+        return self._transport.send("POST", self._at("dry-run"), manifest, {"wait": wait})
 
 
 class Blueprints:

@@ -313,4 +313,5 @@ class Explanation(TypedDict, total=False):
     rejected: list[dict[str, Any]]
     snapshot: dict[str, Any] | None
     position: dict[str, Any] | None
+    start: dict[str, Any] | None
     unblock: Unblock

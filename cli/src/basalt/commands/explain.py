@@ -14,6 +14,7 @@ from rich.console import Console
 
 from basalt.client.errors import NotFound
 from basalt.client.rows import Explanation, JobRow, Manifest, Verdict
+from basalt.terminal import starts
 from basalt.terminal.ages import since
 from basalt.terminal.options import connected, jobs, namespaced
 from basalt.terminal.running import Verb
@@ -102,6 +103,7 @@ def lines(row: JobRow, said: Explanation, now: datetime) -> Iterator[str]:
     yield from _stages(said)
     yield from _rejected(said)
     yield from _position(said)
+    yield from _start(said, now)
     if advice := in_own_language(said.get("advice")):
         yield f"Advice     {advice}"
     yield from _ways(said, row.get("manifest") or {})
@@ -146,6 +148,13 @@ def _position(said: Explanation) -> Iterator[str]:
         mine, everybody = position["queue"], position.get("all")
         line = f"Position   {mine['rank']} of {mine['of']} in queue {said['queue']}"
         yield line + (f", {everybody['rank']} of {everybody['of']} in the cluster" if everybody else "")
+
+
+def _start(said: Explanation, now: datetime) -> Iterator[str]:
+    start = said.get("start")
+    if start and start.get("state") == "done":
+        old = "; this is old, and is being worked out anew" if start.get("old") else ""
+        yield f"Start      {starts.span(start, now)}{old}"
 
 
 def _edits(patch: Any, before: Any, path: str = "") -> Iterator[str]:

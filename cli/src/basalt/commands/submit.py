@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from rich.progress import track
 
 from basalt.client.errors import BasaltError, Conflict, NotFound, Refused
 from basalt.client.rows import Applied
-from basalt.terminal import manifests
+from basalt.terminal import manifests, starts
 from basalt.terminal.exits import Missing, Partial
 from basalt.terminal.manifests import Document
 from basalt.terminal.options import connected, namespaced
@@ -22,6 +23,8 @@ from basalt.terminal.session import Session
 from basalt.terminal.show import as_list, data
 from basalt.terminal.words import in_own_language
 
+PATIENCE = 30.0
+"""Seconds that may be spent on when a job would start."""
 RESOURCES = {"Job": "jobs", "JobFlow": "flows", "JobTemplate": "templates", "CronJob": "crons"}
 FORMS = click.Choice(("text", "json", "yaml", "name"))
 
@@ -165,13 +168,15 @@ def _submit_one(session: Session, document: Document, namespace: str, dry_run: b
 
 
 def _forecast(session: Session, manifest: Any) -> Iterator[str]:
-    """Where the scheduler would place it now, or why not; nothing from a server that does not say."""
+    """Where the scheduler would place it now, or why not and until when; nothing from a server that does not say."""
     try:
-        said = session.client.jobs.dry_run(json.dumps({**manifest, "status": None}))
+        said = _tried(session, json.dumps({**manifest, "status": None}))
     except BasaltError:
         return
+    queue = manifest["spec"].get("queue") or "default"
     if not said.get("starts"):
         yield f"It would wait: {in_own_language(said.get('why')) or 'the scheduler says no more'}"
+        yield from starts.of_draft(said.get("start"), queue, session.now)
         return
     yield "It would start in the next cycle:"
     for place in said.get("places") or ():
@@ -179,6 +184,16 @@ def _forecast(session: Session, manifest: Any) -> Iterator[str]:
         yield f"  {place['pod']} on {place['node']}{gpus}"
     for victim in said.get("evicted") or ():
         yield f"  pod {victim.get('pod')} of {victim.get('job')} would have to give way"
+    yield from starts.whom_it_delays(said.get("start"))
+
+
+def _tried(session: Session, text: str) -> Any:
+    """A dry run, asked again for a while until it is known when the job is likely to start."""
+    said = session.client.jobs.dry_run(text)
+    end = time.monotonic() + PATIENCE
+    while (said.get("start") or {}).get("state") == "working" and time.monotonic() < end:
+        said = session.client.jobs.dry_run(text, wait=5)
+    return said
 
 
 def _submit_all(session: Session, text: str, namespace: str, dry_run: bool, form: str) -> None:
