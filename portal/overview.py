@@ -79,7 +79,7 @@ def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue], waits: li
 def _stage(stage: str) -> tuple[str, str]:
     """What is written for what jobs wait for, and the stage by which the list of jobs can be narrowed, if it can."""
     if stage == figures.STARTING:
-        return _("Nothing: pods are starting"), ""
+        return _("Pods are starting"), ""
     return (stage_label(stage), stage) if stage else (_("Not judged yet"), "")
 
 

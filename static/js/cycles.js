@@ -1,4 +1,4 @@
-// Cycles as stacked bars, by action or by plugin; a bar opens its cycle. The page asks for itself now and then, the chart follows.
+// Cycles as stacked bars, by action or by plugin; a bar opens its cycle. New ones come over the live channel, the chart follows.
 import { draw, nice, overTime, token } from "./charts.js";
 import { numberWords } from "./words.js";
 import { clockOf } from "./zone.js";
@@ -50,10 +50,12 @@ if (box) {
     const number = data.numbers[Math.round(at)];
     if (number !== undefined) location.href = `cycles/${number}/?id=${data.ids[Math.round(at)]}`;
   });
-  document.addEventListener("htmx:afterSwap", () => {
+  const follow = () => {
     const fresh = read();
     if (!fresh || JSON.stringify(fresh) === JSON.stringify(data)) return;
     data = fresh;
     update();
-  });
+  };
+  document.addEventListener("htmx:afterSwap", follow);
+  document.addEventListener("basalt:parts", follow);
 }

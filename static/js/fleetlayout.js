@@ -3,7 +3,7 @@
 // From the smallest to the largest: height, least and most width of a cell, and what is written beside the cells.
 const DENSITIES = [
   { ch: 4, min: 2, max: 12, label: false, head: 0, pitch: 1, columns: 36, gap: 0 },
-  { ch: 5, min: 4, max: 16, label: false, head: 14, pitch: 1, columns: 92, gap: 1 },
+  { ch: 5, min: 4, max: 16, label: false, head: 14, pitch: 1, columns: 80, gap: 1 },
   { ch: 9, min: 6, max: 16, label: true, head: 16, pitch: 1, columns: 170, gap: 1 },
   { ch: 13, min: 9, max: 44, label: true, head: 18, pitch: 2, columns: 230, gap: 1 },
   { ch: 18, min: 9, max: 72, label: true, head: 18, pitch: 3, columns: 230, gap: 1 },

@@ -66,6 +66,6 @@ if (host) {
     node: () => "",
   };
   const look = new Look(nodes, "state");
-  const map = new FleetMap(host, nodes, look, said, { largest: document.querySelector(".wall") ? 4 : 1, height: Math.max(120, host.clientHeight) });
+  const map = new FleetMap(host, nodes, look, said, { largest: document.querySelector(".wall") ? 4 : host.clientWidth < 480 ? 1 : 3, height: Math.max(120, host.clientHeight) });
   follow(nodes, { digest: host.dataset.digest, onCells: (changes) => map.repaint(changes), onPlaces() {} });
 }

@@ -1,4 +1,4 @@
-// Parts of a page that ask for themselves now and then (htmx): a part that did not change, or that is in use, is left alone.
+// Parts of a page that ask for themselves now and then (htmx): a part that did not change, or that is in use (somebody chose rows in it), is left alone.
 const last = new WeakMap();
 
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -14,7 +14,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     return;
   }
   const selected = getSelection();
-  const inUse = target.contains(document.activeElement) || (selected && !selected.isCollapsed && target.contains(selected.anchorNode));
+  const inUse = target.querySelector("[type=checkbox]:checked") || target.contains(document.activeElement) || (selected && !selected.isCollapsed && target.contains(selected.anchorNode));
   if (inUse || last.get(target) === xhr.responseText) event.detail.shouldSwap = false;
   else last.set(target, xhr.responseText);
 });

@@ -126,5 +126,5 @@ def test_figures_queues_and_causes_are_of_one_moment(client, ada):
     html = shown(client, "/")
     assert sorted(re.findall(r"data-allocated>([^<]*)<", html), reverse=True)[:3] == ["2", "1", "0"]
     assert "Why 2 jobs are pending" in html
-    assert "Nothing: pods are starting" in html
+    assert "Pods are starting" in html
     assert OverviewTopic().load(ada, None).extras["lines"] == {line.queue.name: line.live for line in told.lines if any(line.live)}
