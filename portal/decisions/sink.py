@@ -239,6 +239,7 @@ def _write_configuration(state: ConfState) -> None:
     }
     SchedulerConfiguration.objects.update_or_create(pk=1, defaults=values)
     versions.seen(state.text, values["since"], state.source)
+    notify("configuration", ("1",))
 
 
 def did_something(record: CycleRecord) -> bool:

@@ -27,6 +27,7 @@ from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
 from portal.live import rendered
 from portal.live.answers import Answer, Plain, Row, Topic, Uids
+from portal.live.cockpit import cockpit
 from portal.live.fleet import FleetTopic, NodePanel, TopologyTopic
 from portal.live.told import Told
 from portal.models import Cycle
@@ -201,14 +202,16 @@ _TOPICS: dict[str, Callable[[], Topic]] = {
     "flows": rendered.flows,
     "crons": rendered.crons,
 }
-_PAGES: dict[str, Callable[[str], Topic]] = {
+_PAGES: dict[str, Callable[[str], Topic | None]] = {
     "flow": rendered.flow,
     "cron": rendered.cron,
     "bulk": rendered.BulkPage,
     "panel": NodePanel,
+    "cockpit": cockpit,
 }
 NAMES = (
-    "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, panel:<node>, scheduler, overview"
+    "jobs, job:<uid>, flows, flow:<uid>, crons, cron:<uid>, bulk:<id>, queues, topology, fleet, panel:<node>, scheduler, "
+    "cockpit:<range>.<by>.<evictions>.<cycle>, overview"
 )
 
 __all__ = ["Answer", "Topic", "Uids", "is_name", "make"]

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cluster.embedded.store import EmbeddedCluster
+from cluster.projection import notify
 from portal.models import Cycle
 from tests import factories
 from tests.browser.conftest import Server
@@ -19,9 +20,11 @@ FITS = "[document.documentElement.scrollHeight <= innerHeight, document.document
 def keep(number: int, spent: float, seconds: float) -> Cycle:
     at = factories.now() - timedelta(seconds=seconds)
     hooks = {"open": {"gang": 0.5}, "allocate": {"gang": 1.0, "predicates": spent / 2}, "close": {}}
-    return Cycle.objects.create(
+    kept = Cycle.objects.create(
         number=number, at=at, milliseconds=spent + 2, actions={"allocate": spent}, hooks=hooks, opening=1.0, bound=number
     )
+    notify("scheduler", (str(number),))
+    return kept
 
 
 def test_a_bar_opens_its_cycle_and_new_cycles_come_by_themselves(page: Page, server: Server, sign_in: Callable):
