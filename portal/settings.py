@@ -30,7 +30,7 @@ BASALT_CLUSTER_AT_ONCE  most writes that a process has under way at that API ser
 BASALT_EVICTION_FALLBACK  delete: a pod whose eviction a disruption budget refuses is deleted (default: none, it stays)
 BASALT_CLUSTER_RATE     most writes a second that a process makes there (default: 0, as fast as answers come)
 BASALT_SCHEDULER_CONFIGMAP  [NAMESPACE/]NAME[:KEY] of the ConfigMap with the scheduler's configuration, or off
-                        (default: volcano-system/volcano-scheduler-configmap:volcano-scheduler.conf, where pods of `volcano` are ours)
+                        (default: volcano-system/volcano-scheduler-configmap, where pods of `volcano` are ours; else off)
 BASALT_NAMESPACE        namespace of the Leases by which processes elect their leader (default: the pod's own, else default)
 """
 
