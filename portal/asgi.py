@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 from django.core.asgi import get_asgi_application
@@ -18,22 +19,25 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 - Djang
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.core.management import CommandError  # noqa: E402
 from django.urls import path  # noqa: E402
 
 from cluster import runtime  # noqa: E402
 from cluster.errors import ApiError  # noqa: E402
-from portal import chores, kubernetes, production, services  # noqa: E402
+from portal import chores, kubernetes, probes, process, production, services  # noqa: E402
 from portal.body_limit import BodyLimit  # noqa: E402
 from portal.live import board  # noqa: E402
 from portal.live.consumer import LiveConsumer  # noqa: E402
 from portal.live.hub import hub  # noqa: E402
 from portal.live.publisher import publisher  # noqa: E402
 from portal.live.sessions import authorization  # noqa: E402
+from portal.metrics import web  # noqa: E402
 
 
 async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
     """Tie the publisher to the server's loop for as long as that runs."""
     reading: asyncio.Task[None] | None = None
+    probed: ThreadingHTTPServer | None = None
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -50,6 +54,13 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
                 if board.is_used():
                     publisher.post = board.post
                     reading = asyncio.create_task(board.Reader(lambda: hub().is_heard).run())
+            if settings.BASALT_WEB_LISTEN:
+                try:
+                    probed = process.probes(settings.BASALT_WEB_LISTEN, lambda: "", probes.trouble)
+                except CommandError as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                web.watch(hub())
             publisher.attach(asyncio.get_running_loop())
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
@@ -58,6 +69,9 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
             if reading is not None:
                 reading.cancel()
             await hub().stop()
+            if probed is not None:
+                await asyncio.to_thread(probed.shutdown)
+                probed.server_close()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

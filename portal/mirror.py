@@ -57,7 +57,14 @@ class Mirror:
         self._cluster = cluster
         self._seen: defaultdict[Kind, set[str]] | None = None
         self._own: Watch | None = None
+        self._taking: float | None = None
         self.synced = threading.Event()
+
+    @property
+    def behind(self) -> float:
+        """Seconds for which the oldest change that was heard of has waited to be in the database; 0 when none waits."""
+        taking = self._taking
+        return 0.0 if taking is None else time.monotonic() - taking
 
     def run(self, stop: threading.Event) -> None:
         """Project until told to stop. A batch that the database refuses is tried again, none is dropped."""
@@ -68,10 +75,11 @@ class Mirror:
             while not stop.is_set():
                 first = watch.get(timeout=0.5)
                 if first is not None:
+                    self._taking = time.monotonic()
                     if time.monotonic() - taken < GATHER:  # much is going on: more comes in a moment, in the same transaction
                         stop.wait(GATHER)
                     self._take([first, *watch.drain()], stop)
-                    taken = time.monotonic()
+                    self._taking, taken = None, time.monotonic()
                 else:
                     close_old_connections()
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, close_old_connections, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
@@ -22,13 +22,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok"})
 
 
-@login_not_required
-@require_safe
-def readyz(request: HttpRequest) -> HttpResponse:
-    """The database answers and has its tables, and a cluster is connected; else 503 with what is missing.
-
-    A cluster that does not answer for a while is said, and no reason to send nobody here: pages are read from the database.
-    """
+def looked_at() -> dict[str, str]:
+    """What a web process needs, and `ok` or what is amiss."""
     checks = {"database": "ok", "cluster": "ok"}
     try:
         with connection.cursor() as cursor:
@@ -40,6 +35,26 @@ def readyz(request: HttpRequest) -> HttpResponse:
         runtime.current()
     except Unavailable:
         checks["cluster"] = "is not connected"
+    return checks
+
+
+def trouble() -> str:
+    """Why nobody should be sent here now, asked from a thread that no request owns; empty when all is well."""
+    close_old_connections()
+    try:
+        return "; ".join(f"{what} {how}" for what, how in looked_at().items() if how != "ok")
+    finally:
+        connection.close()
+
+
+@login_not_required
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """The database answers and has its tables, and a cluster is connected; else 503 with what is missing.
+
+    A cluster that does not answer for a while is said, and no reason to send nobody here: pages are read from the database.
+    """
+    checks = looked_at()
     ready = set(checks.values()) == {"ok"}
     status = "ok" if ready else "not ready"
     if ready and (since := reach.away_since) is not None:

@@ -86,7 +86,8 @@ class PartCommand(BaseCommand, ABC):
             raise CommandError(str(error)) from None
         ending.tell, ending.slow = stop.set, lambda: (self.part,)
         ending.listen()
-        metrics.watch_lead(lambda: election is None or election.leads)
+        if election is not None:
+            metrics.watch_lead(lambda: election.leads)
         main = threading.Thread(
             target=partial(election.run, stop, work) if election else partial(work, stop), name=self.part, daemon=True
         )

@@ -18,13 +18,15 @@ PAUSE = 5.0
 
 
 class Reach:
-    """What the last look found. `away_since` is None while the cluster answers, or nobody looks."""
+    """What the last look found. `away_since` is None while the cluster answers, or nobody looks; `looked` once somebody did."""
 
     def __init__(self) -> None:
         self.away_since: datetime | None = None
+        self.looked = False
 
     def look(self) -> None:
         """Ask for as little as can be asked. A refusal is an answer."""
+        self.looked = True
         try:
             runtime.current().list(QUEUE, limit=1)
         except Unavailable as error:

@@ -59,7 +59,9 @@ def cluster() -> Admitted:
 @cache
 def checked() -> Admitted:
     """The cluster for people: what they write is checked before it is sent. Raises Unavailable."""
-    return Admitted(connection(minds_budgets=True), admission, checks=True)
+    client = connection(minds_budgets=True)
+    client.on_answer(metrics.heard)
+    return Admitted(client, admission, checks=True)
 
 
 def namespace() -> str:

@@ -21,6 +21,7 @@ REDIS_URL               redis://host:port/0 (default: channel layer and work que
 BASALT_SCHEDULER        off: another scheduler, such as Volcano's, serves this cluster; Basalt shows what it writes (default: on)
 BASALT_CONTROLLER       off: other controllers, such as Volcano's, serve this cluster (default: on)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
+BASALT_WEB_LISTEN       where a web process serves /healthz, /readyz and /metrics beside its pages, such as 0.0.0.0:8085 (default: nowhere)
 BASALT_WORKER_LISTEN    where a Celery worker serves /healthz, /readyz and /metrics, such as 0.0.0.0:8084 (default: nowhere)
 BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster (default: the embedded one of `manage.py run`)
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)
@@ -167,6 +168,7 @@ DATABASE_ROUTERS = ["cluster.routers.StoreRouter"]
 
 MIDDLEWARE = [
     "portal.probes.answer",
+    "portal.metrics.web.measure",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.compress.PagesMiddleware",
@@ -395,6 +397,7 @@ BASALT_SCHEDULER, BASALT_CONTROLLER = _switch("BASALT_SCHEDULER"), _switch("BASA
 BASALT_CONTROLLERS = _one_of("BASALT_CONTROLLERS", "threads", "workers")
 if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
     raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
+BASALT_WEB_LISTEN = os.environ.get("BASALT_WEB_LISTEN", "")
 BASALT_WORKER_LISTEN = os.environ.get("BASALT_WORKER_LISTEN", "")
 BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")

@@ -56,20 +56,38 @@ class Dispatcher:
         self._name = uuid.uuid4().hex
         self.leads = threading.Event()
         self.informer: Informer | None = None
+        self.trouble = ""
+        """What keeps it from its work now, or from waiting for its turn; empty when nothing does."""
+
+    def due(self) -> int | None:
+        """Keys that wait for a worker; None where Redis does not say."""
+        try:
+            return self._queue.due()
+        except redis.RedisError:
+            return None
 
     def run(self, stop: threading.Event) -> None:
         """Lead, or wait until there is no other leader, until `stop` is set. A Redis or cluster that is away is waited for."""
         while not stop.is_set():
             try:
-                if self._queue.lead(self._name, LEAD_SECONDS):
+                leads = self._queue.lead(self._name, LEAD_SECONDS)
+                self._is_well()
+                if leads:
                     self._lead(stop)
                 else:
                     stop.wait(_PAUSE)
             except (ApiError, redis.RedisError) as error:
-                log.warning("the dispatcher waits: %s", error)
+                if not self.trouble:
+                    log.warning("the dispatcher waits: %s", error)
+                self.trouble = str(error)
                 stop.wait(_PAUSE)
             finally:
                 self.leads.clear()
+
+    def _is_well(self) -> None:
+        if self.trouble:
+            log.info("the dispatcher goes on")
+            self.trouble = ""
 
     def _lead(self, stop: threading.Event) -> None:
         roster = Roster.over(self._cluster, self._clock, schedulers=self._schedulers)
@@ -226,10 +244,11 @@ class Worker:
                 asked = time.monotonic()
                 try:
                     holds = self._queue.renew(lease)
+                    with self._lock:
+                        if lease.token not in self._until:
+                            continue  # done meanwhile, and given back
+                        self._until[lease.token] = asked + _MARGIN * self._queue.lease_seconds if holds else float("-inf")
                     if not holds:
                         log.warning("%s %s took so long that another worker has it now", *lease.key)
-                    with self._lock:
-                        if lease.token in self._until:
-                            self._until[lease.token] = asked + _MARGIN * self._queue.lease_seconds if holds else float("-inf")
                 except redis.RedisError as error:
                     log.warning("a lease could not be renewed: %s", error)

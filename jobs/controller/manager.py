@@ -53,6 +53,10 @@ class ControllerManager:
         self._pauses: dict[tuple[str, str], float] = {}
         self._begun = False
 
+    def due(self) -> int:
+        """Keys that wait for a worker."""
+        return len(self._queue)
+
     def run(self, stop: threading.Event) -> None:
         """Work until `stop` is set; blocks. A worker that is in the middle of a key finishes it."""
         changed = threading.Event()

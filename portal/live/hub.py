@@ -59,6 +59,16 @@ class Hub:
         """Whether any page listens."""
         return bool(self._feeds)
 
+    @property
+    def sockets(self) -> int:
+        """Pages that listen to anything."""
+        return len({socket for feed in list(self._feeds.values()) for socket in list(feed.subscriptions)})
+
+    @property
+    def topics(self) -> int:
+        """Topics that pages listen to."""
+        return len(self._feeds)
+
     async def run(self, work: Callable[[], T]) -> T:
         """Do database work in one of the hub's threads."""
 

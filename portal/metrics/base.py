@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ _API_REQUESTS = Counter(
     ["method", "code"],
     registry=registry,
 )
-_LEADS = Gauge("basalt_leads", "1 while this process holds its lease", registry=registry)
+_LEADS = Gauge("basalt_leads", "1 while this process holds its lease", registry=None)
 
 
 def heard(method: str, status: int) -> None:
@@ -33,8 +34,10 @@ def heard(method: str, status: int) -> None:
 
 
 def watch_lead(leads: Callable[[], Any]) -> None:
-    """Show whether this process leads, as `leads()` says."""
+    """Show whether this process leads, as `leads()` says. Who has no lease says nothing of one: a zero would be an alarm."""
     _LEADS.set_function(lambda: float(leads()))
+    with contextlib.suppress(ValueError):  # it is shown already
+        registry.register(_LEADS)
 
 
 def text() -> bytes:

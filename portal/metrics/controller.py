@@ -20,16 +20,24 @@ GROUP_PHASES = ("inqueue", "pending", "running", "unknown", "completed")
 
 
 class ControllerMetrics:
-    """Counts over a controller's local copy."""
+    """Counts over a controller's local copy; `due` says how many keys wait to be worked, None where nobody knows."""
 
-    def __init__(self, informer: Callable[[], Informer | None], into: CollectorRegistry = registry) -> None:
-        self._current = informer
+    def __init__(
+        self,
+        informer: Callable[[], Informer | None],
+        into: CollectorRegistry = registry,
+        *,
+        due: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._current, self._due = informer, due
         into.register(Collected(self._families))
 
     def _families(self) -> Iterator[Metric]:
         informer = self._current()
         if informer is None:
             return
+        if (due := self._due()) is not None:
+            yield gauges("basalt_work_queue", "Objects that wait for a controller's look", (), {(): float(due)})
         yield from _groups(informer)
         jobs = list(informer.all(JOB))
         phases = Tally(told_phase(job) for job in jobs)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from portal.metrics import registry
+from portal.metrics import registry, web
 from portal.webhooks import measures
 from tests.deploy.rendered import DEPLOY
 from tests.portal.test_metrics import CONTROLLER, OURS_SCHEDULER, SCHEDULER
@@ -24,7 +24,7 @@ _SCRAPED = {"service", "pod", "namespace", "instance", "job"}
 
 def known() -> dict[str, set[str]]:
     """Every sample that a process can show, with its labels."""
-    assert measures is not None  # it registers the webhooks' families
+    assert None not in (measures, web)  # they register the families of webhooks and pages
     found: dict[str, set[str]] = {}
 
     def add(name: str, kind: str, labels: set[str]) -> None:
@@ -39,6 +39,8 @@ def known() -> dict[str, set[str]]:
     for name in OURS_SCHEDULER:
         add(f"basalt_{name}", "gauge", {"phase"} if name == "podgroups" else set())
     add("basalt_jobs", "gauge", {"phase"})
+    for name in ("leads", "work_queue", "mirror_lag_seconds", "live_sockets", "live_topics", "cluster_answers"):
+        add(f"basalt_{name}", "gauge", set())
     for collector in _collectors(registry):
         for family in collector.describe() if hasattr(collector, "describe") else ():
             labels = set(getattr(collector, "_labelnames", ()))

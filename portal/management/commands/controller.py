@@ -12,7 +12,7 @@ from django.conf import settings
 from jobs.controller import ControllerManager
 from jobs.controller.base import REST
 from jobs.controller.crew import Dispatcher
-from portal import services
+from portal import metrics, services
 from portal.metrics import ControllerMetrics, Making
 from portal.parts import Run
 from portal.process import PartCommand
@@ -38,20 +38,26 @@ class Command(PartCommand):
             services.redis()
 
     def ready(self) -> str:
-        """The local copy is complete."""
-        if settings.BASALT_CONTROLLERS == "workers" or (self._manager is not None and self._manager.informer.synced):
+        """The local copy is complete, or Redis and the cluster answer the dispatcher: whether it leads is its own affair."""
+        if settings.BASALT_CONTROLLERS == "workers":
+            return self._working.trouble if isinstance(self._working, Dispatcher) else ""
+        if self._manager is not None and self._manager.informer.synced:
             return ""
         return "the local copy is not complete yet"
 
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """The controllers in threads, or the dispatcher for workers."""
         if self._metrics is None:
-            self._metrics = ControllerMetrics(lambda: self._working.informer if self._working else None)
+            self._metrics = ControllerMetrics(
+                lambda: self._working.informer if self._working else None,
+                due=lambda: self._working.due() if self._working else None,
+            )
         if settings.BASALT_CONTROLLERS == "workers":
             from portal.celery import dispatcher
 
-            self._working = dispatcher(cluster)
-            return {"dispatcher": self._working.run}
+            self._working = working = dispatcher(cluster)
+            metrics.watch_lead(working.leads.is_set)
+            return {"dispatcher": working.run}
         if self._making is None:
             self._making = Making(cluster, lambda: self._manager.informer if self._manager else None)
         self._working = self._manager = ControllerManager(self._making, cluster.clock, rest=REST)

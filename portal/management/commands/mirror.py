@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from portal import migrated
+from portal import metrics, migrated
 from portal.mirror import Mirror
 from portal.parts import Run
 from portal.process import PartCommand
@@ -22,5 +22,7 @@ class Command(PartCommand):
 
     def runs(self, cluster: Any, options: dict[str, Any]) -> dict[str, Run]:
         """The mirror."""
+        if self._mirror is None:
+            metrics.watch_mirror(lambda: self._mirror)
         self._mirror = Mirror(cluster)
         return {"mirror": migrated.after(self._mirror.run)}
