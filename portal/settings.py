@@ -21,7 +21,7 @@ REDIS_URL               redis://host:port/0 (default: channel layer and work que
 BASALT_SCHEDULER        off: another scheduler, such as Volcano's, serves this cluster; Basalt shows what it writes (default: on)
 BASALT_CONTROLLER       off: other controllers, such as Volcano's, serve this cluster (default: on)
 BASALT_CONTROLLERS      workers: Celery workers do the controllers' work (needs REDIS_URL; default: threads of this process)
-BASALT_WEB_LISTEN       where a web process serves /healthz, /readyz and /metrics beside its pages, such as 0.0.0.0:8085 (default: nowhere)
+BASALT_WEB_LISTEN       where a web process serves /healthz, /readyz and /metrics, such as 0.0.0.0:8085 (default: nowhere)
 BASALT_WORKER_LISTEN    where a Celery worker serves /healthz, /readyz and /metrics, such as 0.0.0.0:8084 (default: nowhere)
 BASALT_CLUSTER          kubernetes: this web process serves a Kubernetes cluster (default: the embedded one of `manage.py run`)
 BASALT_CLUSTER_URL      the cluster's API server for processes without a cluster of their own (default: as kubectl finds it)

@@ -17,9 +17,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 NO_VIEW = "none"
 """Files, and addresses that are no page: what strangers make up must not make series."""
 
-_REQUESTS = Counter(
-    "basalt_http_requests", "Requests by view, method and status", ["view", "method", "code"], registry=registry
-)
+_REQUESTS = Counter("basalt_http_requests", "Requests by view, method and status", ["view", "method", "code"], registry=registry)
 _SECONDS = Histogram(
     "basalt_http_request_seconds",
     "From a request to the head of its answer",

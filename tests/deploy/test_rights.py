@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import yaml
 
 from cluster import hypernodes
@@ -373,6 +374,29 @@ def test_webhooks_look_further_than_their_copy(basalt: Deployed, server: StrictS
     spec = {"schedulerName": "volcano", "containers": [container]}
     backend.create(POD, {"metadata": {"name": "odd", "namespace": "default", **notes}, "spec": spec})
     assert "it was asked for" in basalt.once("Job basalt-webhook-certificates", "--host", "127.0.0.1", "--renew")
+
+
+def test_all_that_rest_lists_is_read(basalt: Deployed) -> None:
+    paths = basalt.rest("GET", "openapi.json").json()["paths"]
+    lists = [path.removeprefix("/api/v1/") for path, verbs in paths.items() if "get" in verbs and "{" not in path]
+    assert len(lists) > 20
+    failed = {path: status for path in lists if (status := basalt.rest("GET", path).status_code) >= 500}
+    assert failed == {}
+    assert basalt.rest("GET", "scheduler/health").json()["leader"], "who leads is not known"
+
+
+def test_web_processes_measure_themselves_where_strangers_do_not_reach(basalt: Deployed) -> None:
+    sample = 'basalt_http_requests_total{code="200",method="GET",view="queue-list"}'
+    assert basalt.metric("web-metrics", sample) >= 1
+    assert basalt.metric("web-metrics", "basalt_cluster_answers") == 1
+    assert basalt.page("/metrics").status_code in (302, 404)
+    assert requests.get(basalt.url("web-metrics", "/readyz"), timeout=5).json() == {"status": "ok"}
+    told = {name: requests.get(basalt.url(name, "/metrics"), timeout=5).text for name in ("worker", "webhook", "web-metrics")}
+    assert [name for name, text in told.items() if "basalt_leads " in text] == [], (
+        "who has no lease is an alarm that nobody leads"
+    )
+    assert basalt.metric("controller", "basalt_leads") == basalt.metric("scheduler", "basalt_leads") == 1
+    assert "basalt_mirror_lag_seconds 0" in requests.get(basalt.url("mirror", "/metrics"), timeout=5).text
 
 
 def test_nothing_was_forbidden(basalt: Deployed, server: StrictServer) -> None:
