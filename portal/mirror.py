@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
+from cluster.away import Away
 from cluster.kinds import Kind
+from cluster.patience import Patience
 from cluster.port import Cluster, Obj, Watch, WatchEvent
 from cluster.projection import PROJECTIONS as CLUSTER
 from cluster.projection import Batch, unreadable
@@ -150,15 +152,15 @@ def persist(kind: Kind, batch: Batch, stop: threading.Event) -> None:
 
     A database that does not answer, or is locked, is waited for, with growing pauses, until `stop`.
     """
-    pause = 0.1
+    patience, away = Patience(0.1, PATIENCE), Away("the database does not answer, and the mirror waits")
     while not stop.is_set():
         try:
             PROJECTIONS[kind].project(batch)
+            away.answered()
         except (OperationalError, InterfaceError) as error:
-            log.warning("the database does not answer", error=str(error), again_in=pause)
+            away.failed(error)
             connection.close()
-            stop.wait(pause)
-            pause = min(pause * 2, PATIENCE)
+            stop.wait(patience.next())
             continue
         except BAD as error:
             if _is_single(batch):

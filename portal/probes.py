@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from cluster import runtime
+from cluster.away import Away
 from cluster.errors import Unavailable
 from portal import migrated
 from portal.reach import reach
@@ -20,6 +21,9 @@ from portal.reach import reach
 def healthz(request: HttpRequest) -> HttpResponse:
     """The process answers."""
     return JsonResponse({"status": "ok"})
+
+
+_away = Away("nobody should be sent here")
 
 
 def looked_at() -> dict[str, str]:
@@ -57,9 +61,15 @@ def readyz(request: HttpRequest) -> HttpResponse:
     checks = looked_at()
     ready = set(checks.values()) == {"ok"}
     status = "ok" if ready else "not ready"
+    if ready:
+        _away.answered()
+    else:
+        _away.failed(ValueError("; ".join(f"{what} {how}" for what, how in checks.items() if how != "ok")))
     if ready and (since := reach.away_since) is not None:
         status, checks["cluster"] = "degraded", f"does not answer since {since:%Y-%m-%dT%H:%M:%SZ}"
-    return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)
+    answer = JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)
+    answer._has_been_logged = True  # type: ignore[attr-defined] # once, above: whoever probes asks every few seconds
+    return answer
 
 
 PROBES = {"/healthz": healthz, "/readyz": readyz}

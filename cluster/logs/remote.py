@@ -96,18 +96,51 @@ def _instant(head: re.Match[bytes]) -> str:
     return f"{second}.{fraction}Z"
 
 
+class Troubles:
+    """What keeps logs from being read, told once for all streams of a reader: a kubelet that is away has many pods.
+
+    `last` is the newest; with `quiet` nothing is told: the lines are kept, and must be the logs' own.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._lock = threading.Lock()
+        self._said: set[tuple[str, ...]] = set()
+        self._quiet = quiet
+        self.last: ApiError | None = None
+
+    def line(self, node: str, error: ApiError) -> str:
+        """What to say of an error with a log on a node; empty when that was said."""
+        cause = _OF_A_KUBELET.sub("", error.message)
+        is_kubelets = bool(node) and cause != error.message
+        key = (node, cause) if is_kubelets else (str(error.status), error.reason)
+        with self._lock:
+            self.last = error
+            if self._quiet or key in self._said:
+                return ""
+            self._said.add(key)
+        if is_kubelets:
+            return f"No log on node {node} can be read now: {cause}"
+        return f"The log cannot be read now: {error.message}"
+
+
+_OF_A_KUBELET = re.compile(r'^\w+ "https?://[^"]*/containerLogs/[^"]*": ')
+"""An API server names the address of the log, which differs from pod to pod, and then what is wrong with the kubelet."""
+
+
 @dataclass
 class RemoteStream:
     """See `cluster.logs.streams.Stream`; for one reader, who closes it. Positions only tell the beginning from what follows.
 
     `is_ended` says whether the container has ended; `secrets` are patterns of what must not be shown. What keeps the log from
-    being read becomes a line that says so.
+    being read becomes a line that says so, unless another stream that shares its `troubles` has said it.
     """
 
     open: Open
     is_ended: Callable[[], bool]
     secrets: list[bytes] = field(default_factory=list)
     previous: bool = False
+    node: str = ""
+    troubles: Troubles = field(default_factory=Troubles)
     _now: _Read | None = None
     _follower: _Follower | None = None
     _is_read: bool = False
@@ -127,7 +160,7 @@ class RemoteStream:
 
     def tail(self, lines: int) -> tuple[list[Record], Position]:
         """The last so many lines."""
-        self._now = self._opened({"tailLines": str(max(1, lines))})  # of none one, to know how far it is
+        self._now = self._opened({"tailLines": str(max(1, lines))}) or _NOTHING  # of none one, to know how far it is
         found: list[Record] = []
         while records := self._read_on(HELD_BYTES):
             found += records
@@ -238,8 +271,8 @@ class RemoteStream:
             self._is_gone = True
         elif not (isinstance(error, BadRequest) and _EARLY.search(error.message)) and error.message != self._said:
             self._said = error.message
-            text = f"The log cannot be read now: {error.message}"
-            self._troubles.append(Record(instant(time.time()), "e", True, text.encode()))
+            if text := self.troubles.line(self.node, error):
+                self._troubles.append(Record(instant(time.time()), "e", True, text.encode()))
 
     def _told(self) -> list[Record]:
         found, self._troubles = self._troubles, []

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError
 from django.db.models import Q
@@ -23,6 +22,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cluster import commands, runtime
+from cluster.away import Away, reconnect
 from cluster.errors import ApiError, Conflict
 from cluster.kinds import COMMAND, JOB
 from cluster.port import Cluster, Obj, Victim
@@ -34,8 +34,6 @@ from jobs.choices import JobPhase
 from jobs.operations import ACTIONS, MANAGER
 from jobs.projection import project_jobs
 from jobs.roles import told_phase
-
-log = structlog.get_logger(__name__)
 
 CHUNK = 2_500
 LEASE = timedelta(seconds=30)
@@ -75,13 +73,16 @@ class Worker:
 
     def run(self, stop: threading.Event) -> None:
         """Until told to stop; between two chunks it looks whether it was."""
+        away = Away("actions on many jobs wait")
         while not stop.is_set():
             try:
                 operation = self.take()
                 while operation is not None and not stop.is_set() and self.step(operation):
                     pass
+                away.answered()
             except (DatabaseError, ApiError) as error:
-                log.warning("a bulk operation pauses", error=str(error))
+                reconnect()
+                away.failed(error)
                 operation = None
             if operation is None:
                 bell.wait(PAUSE)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import redis
 
 from cluster import objects
+from cluster.away import Away
 from cluster.clock import Clock
 from cluster.errors import ApiError, Unavailable
 from cluster.fenced import fenced
@@ -56,6 +57,7 @@ class Dispatcher:
         self._name = uuid.uuid4().hex
         self.leads = threading.Event()
         self.informer: Informer | None = None
+        self._away = Away("the dispatcher waits")
         self.trouble = ""
         """What keeps it from its work now, or from waiting for its turn; empty when nothing does."""
 
@@ -77,17 +79,15 @@ class Dispatcher:
                 else:
                     stop.wait(_PAUSE)
             except (ApiError, redis.RedisError) as error:
-                if not self.trouble:
-                    log.warning("the dispatcher waits: %s", error)
+                self._away.failed(error)
                 self.trouble = str(error)
                 stop.wait(_PAUSE)
             finally:
                 self.leads.clear()
 
     def _is_well(self) -> None:
-        if self.trouble:
-            log.info("the dispatcher goes on")
-            self.trouble = ""
+        self._away.answered()
+        self.trouble = ""
 
     def _lead(self, stop: threading.Event) -> None:
         roster = Roster.over(self._cluster, self._clock, schedulers=self._schedulers)

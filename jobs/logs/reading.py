@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from cluster.logs.records import Record
-from cluster.logs.remote import RemoteStream
+from cluster.logs.remote import RemoteStream, Troubles
 from cluster.logs.streams import START, Position
 from jobs.logs.asked import Asked
 from jobs.logs.sources import Source
@@ -27,6 +27,7 @@ class Reading:
 
     asked: Asked
     sources: dict[str, Source] = field(default_factory=dict)
+    troubles: Troubles = field(default_factory=Troubles)
     _positions: dict[str, Position] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
 
@@ -35,6 +36,8 @@ class Reading:
         new = [source for source in sources if source.key not in self.sources]
         for source in new:
             self.sources[source.key] = source
+            if isinstance(source.stream, RemoteStream):
+                source.stream.troubles = self.troubles
             self._positions.setdefault(source.key, START)
         return new
 

@@ -31,7 +31,8 @@ def stream(pod: Obj, container: str, *, previous: bool) -> RemoteStream:
         return cluster.open_log(where, name, {"container": container, **parameters})
 
     secrets, _ = secrets_of(pod)
-    return RemoteStream(asked, partial(_has_ended, where, name, uid, container), secrets, previous)
+    node = str((pod.get("spec") or {}).get("nodeName") or "")
+    return RemoteStream(asked, partial(_has_ended, where, name, uid, container), secrets, previous, node)
 
 
 def attempt(pod: Obj, container: str) -> int:

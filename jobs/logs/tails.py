@@ -6,20 +6,19 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import structlog
 from django.db import DatabaseError
 from django.db.models import Case, Exists, IntegerField, OuterRef, Value, When
 
 from cluster import runtime
+from cluster.away import Away, reconnect
 from cluster.errors import ApiError
 from cluster.logs.records import seconds
+from cluster.logs.remote import Troubles
 from jobs.choices import JobPhase, PodPhase
 from jobs.logs import sources
 from jobs.logs.asked import Asked
 from jobs.logs.reading import Reading
 from jobs.models import Job, LogTail, Pod
-
-log = structlog.get_logger(__name__)
 
 LINES = 200
 PODS = 8
@@ -32,16 +31,19 @@ AT_ONCE = 20
 
 
 def keep(job: Job) -> LogTail:
-    """Read and keep the last lines of a job's pods, of those that failed first."""
+    """Read and keep the last lines of a job's pods, of those that failed first. Raises what kept all of them from being read."""
     first = Case(When(phase=PodPhase.FAILED, then=Value(0)), default=Value(1), output_field=IntegerField())
     pods = list(Pod.objects.filter(job_uid=job.uid).order_by(first, "-finished_at", "task", "index")[:PODS])
-    lines = [line for pod in pods for line in _tail(pod, job, LINES // len(pods))]
+    troubles = Troubles(quiet=True)
+    lines = [line for pod in pods for line in _tail(pod, job, LINES // len(pods), troubles)]
+    if not lines and troubles.last is not None:
+        raise troubles.last
     return LogTail.objects.update_or_create(job_uid=job.uid, defaults={"lines": lines, "kept_at": runtime.now()})[0]
 
 
-def _tail(pod: Pod, job: Job, most: int) -> list[list[Any]]:
+def _tail(pod: Pod, job: Job, most: int, troubles: Troubles) -> list[list[Any]]:
     """The last lines of one pod: each has its share, so that a talkative one does not hide the one that failed."""
-    reading = Reading(Asked(tail=most))
+    reading = Reading(Asked(tail=most), troubles=troubles)
     reading.add(sources.of_pods([pod], job, reading.asked))
     try:
         return [_line(source, record) for piece in reading.begin() for source, record in piece]
@@ -63,18 +65,22 @@ def due() -> list[Job]:
 
 def run(stop: threading.Event) -> None:
     """A part: keep the last lines of whatever ends, until told to stop. A row made first says who does it."""
+    database, logs = Away("last lines of jobs that ended wait to be kept"), Away("last lines of jobs that ended are not kept")
     while not stop.wait(EVERY):
         try:
             for job in due():
                 if LogTail.objects.get_or_create(job_uid=job.uid, defaults={"kept_at": runtime.now()})[1]:
-                    _keep_or_say(job)
+                    _keep_or_say(job, logs)
+            database.answered()
         except DatabaseError as error:
-            log.warning("last lines could not be kept, and will be", error=str(error))
+            reconnect()
+            database.failed(error)
 
 
-def _keep_or_say(job: Job) -> None:
+def _keep_or_say(job: Job, logs: Away) -> None:
     """A log that cannot be read now is given up: another job's must not wait for it."""
     try:
         keep(job)
+        logs.answered()
     except (ApiError, OSError) as error:
-        log.warning("the last lines of a job could not be read", job=str(job), error=str(error))
+        logs.failed(error)

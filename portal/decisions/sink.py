@@ -11,9 +11,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import structlog
 from django.db import DatabaseError, connection, transaction
 
+from cluster.away import Away
 from cluster.patience import Patience
 from cluster.projection import notify, writing
 from cluster.runtime import now
@@ -30,8 +30,6 @@ from queues.sampling import Sampler
 from scheduler.framework.explain import Verdict
 from scheduler.framework.record import CycleRecord, QueueShare
 from scheduler.source import ConfState
-
-log = structlog.get_logger(__name__)
 
 IDLE = timedelta(seconds=10)
 KEEP = 5000
@@ -58,7 +56,7 @@ class Sink:
         self._steps: list[CycleRecord] = []
         self._columns: dict[str, dict[str, Any]] = {}
         self._written: dict[str, dict[str, Any]] = {}
-        self._patience = Patience(PAUSE)
+        self._patience, self._away = Patience(PAUSE), Away("decisions wait to be written")
         self._sampler = Sampler()
         self._last_cycle: datetime | None = None
         self._conf: ConfState | None = None
@@ -99,8 +97,9 @@ class Sink:
         """Whether everything is written."""
         try:
             self.write()
+            self._away.answered()
         except DatabaseError as error:
-            log.warning("decisions could not be written, and will be", error=str(error))
+            self._away.failed(error)
             self._wake.set()
             return False
         self._patience.reset()

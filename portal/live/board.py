@@ -12,16 +12,14 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from cluster.away import Away
 from portal.live.publisher import GROUP, publisher
 from portal.models import Notice
-
-log = structlog.get_logger(__name__)
 
 KEPT = timedelta(minutes=1)
 PRUNE = 100
@@ -77,12 +75,14 @@ class Reader:
 
     async def run(self) -> None:
         """Read until cancelled. A database that does not answer is asked again later."""
+        away = Away("live pages hear nothing of other processes, for the database does not answer")
         while True:
             await asyncio.sleep(READ_SECONDS if self._is_heard() else QUIET_SECONDS)
             try:
                 notices = await asyncio.to_thread(_cleanly, self.new)
+                away.answered()
             except DatabaseError as error:
-                log.warning("the notice board cannot be read", error=str(error))
+                away.failed(error)
                 await asyncio.sleep(5.0)
                 continue
             for notice in notices:

@@ -21,6 +21,8 @@ from channels.layers import get_channel_layer
 from django.db import connection, connections
 
 from cluster.access import policy
+from cluster.away import Away
+from cluster.patience import Patience
 from portal.live import topics
 from portal.live.answers import Uids
 from portal.live.feed import Feed, Socket, Subscription
@@ -155,20 +157,20 @@ class Hub:
         await self._heard.wait()
 
     async def _hear(self) -> None:
-        pause = 0.1
+        patience, away = Patience(0.1, 10.0), Away("live pages hear nothing, for the channel layer does not answer")
         while True:
             try:
                 layer = get_channel_layer()
                 channel = await layer.new_channel()
                 await layer.group_add(GROUP, channel)
                 self._heard.set()
-                pause = 0.1
+                patience.reset()
+                away.answered()
                 await self._hear_on(layer, channel)
             except Exception as error:  # noqa: BLE001 - whatever a layer raises, the hub comes back
-                log.warning("the channel layer does not answer", error=str(error), again_in=pause)
+                away.failed(error)
                 self._heard.set()
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 10.0)
+                await asyncio.sleep(patience.next())
                 self._lost()
 
     async def _hear_on(self, layer: Any, channel: str) -> None:

@@ -12,10 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import Any
 
-import structlog
 from channels.layers import get_channel_layer
 
-log = structlog.get_logger(__name__)
+from cluster.away import Away
 
 GROUP = "live"
 GATHER = 0.1
@@ -36,6 +35,7 @@ class Publisher:
         self.post: Callable[[dict[str, Any]], None] | None = None
         """Also tells processes that the channel layer does not reach; called in a thread."""
         self._number = 0
+        self._away = Away("live notices are not sent")
         self._tasks: set[asyncio.Task[None]] = set()
 
     def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -74,8 +74,9 @@ class Publisher:
             await get_channel_layer().group_send(GROUP, notice)
             if self.post is not None:
                 await asyncio.to_thread(self.post, notice)
+            self._away.answered()
         except Exception as error:  # noqa: BLE001 - hubs see the missing number and load everything again
-            log.warning("a live notice could not be sent", error=str(error))
+            self._away.failed(error)
 
 
 publisher = Publisher()

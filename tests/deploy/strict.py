@@ -170,8 +170,8 @@ class Deployed(Stack):
         if "BASALT_WORKER_LISTEN" in process.env:
             environment["BASALT_WORKER_LISTEN"] = f"127.0.0.1:{self.ports[name]}"
         if "BASALT_WEB_LISTEN" in process.env:
-            self.ports[f"{name}-metrics"] = free_port()
-            environment["BASALT_WEB_LISTEN"] = f"127.0.0.1:{self.ports[f'{name}-metrics']}"
+            port = self.ports[f"{name}-metrics"] = self.ports.get(f"{name}-metrics") or free_port()
+            environment["BASALT_WEB_LISTEN"] = f"127.0.0.1:{port}"
         if process.account:
             environment["KUBECONFIG"] = str(self._server.kubeconfig_of(process.account))
         return environment

@@ -104,8 +104,11 @@ def test_what_comes_is_followed_until_the_container_has_ended(
     assert said.text.splitlines() == ["the key is ******", *[f"step {n} ******" for n in range(3)], "last"]
 
 
-def test_a_kubelet_that_is_away_is_told_of_in_the_logs_place(talking: Stack, printer: LogEndpoint) -> None:
+def test_a_kubelet_that_is_away_is_told_of_once_in_the_logs_place(
+    talking: Stack, printer: LogEndpoint, backend: KubernetesCluster
+) -> None:
     printer.stop()
     said = talking.rest("GET", "jobs/default/talks/logs", timeout=60)
     assert said.status_code == 200
-    assert said.text.startswith("[talks-worker-0 main] The log cannot be read now: ")
+    assert said.text.startswith("[talks-worker-0 main] No log on node ")
+    assert said.text.count(" can be read now: ") == len({pod["spec"]["nodeName"] for pod in backend.list(POD, "default").items})

@@ -19,11 +19,13 @@ from django.test import Client
 from cluster import runtime
 from cluster.admission import admission
 from cluster.admitted import Admitted
+from cluster.errors import ApiError
 from cluster.kinds import JOB, POD
 from cluster.kubernetes import connect
 from cluster.logs import remote as streams
 from cluster.projection import Batch
-from jobs.logs import remote, sending
+from jobs.logs import remote, sending, tails
+from jobs.models import Job, LogTail
 from portal.mirror import PROJECTIONS
 from tests.portal import objects as make
 
@@ -43,7 +45,7 @@ class FakeServer:
         self.secrets: dict[str, Any] = {}
         self.logs: dict[str, list[str]] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
-        self.forbidden = False
+        self.forbidden = self.away = False
         self.ended = threading.Event()
         outer = self
 
@@ -66,6 +68,10 @@ class FakeServer:
                 if query.get("previous") and f"{name} previous" not in outer.logs:
                     message = f'previous terminated container "main" in pod "{name}" not found'
                     self._say(400, {"kind": "Status", "reason": "BadRequest", "message": message})
+                    return
+                if outer.away:
+                    cause = f'Get "https://10.0.0.1:10250/containerLogs/default/{name}/main": dial tcp: connection refused'
+                    self._say(500, {"kind": "Status", "reason": "InternalError", "message": cause})
                     return
                 key = f"{name} previous" if query.get("previous") else name
                 self.send_response(200)
@@ -111,7 +117,7 @@ class FakeServer:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": meta,
-            "spec": {"containers": containers},
+            "spec": {"containers": containers, "nodeName": "n1"},
             "status": status,
         }
 
@@ -231,3 +237,20 @@ def test_only_so_many_pods_are_read_together(server: FakeServer, ada: Any, monke
     monkeypatch.setattr(remote, "MOST_PODS", 1)
     assert get(ada, JOB_LOGS).status_code == 400
     assert "begin 0" in get(ada, "/jobs/uid-train/?tab=logs").content.decode()
+
+
+def test_a_kubelet_that_is_away_is_one_line_for_all_its_pods(server: FakeServer, ada: Any) -> None:
+    server.away = True
+    assert text(get(ada, JOB_LOGS)) == "[train-worker-0 main] No log on node n1 can be read now: dial tcp: connection refused\n"
+    html = get(ada, "/jobs/uid-train/", tab="logs").content.decode()
+    assert html.count("can be read now") == 1
+
+
+def test_that_a_kubelet_was_away_is_not_kept_as_the_last_lines(server: FakeServer) -> None:
+    server.away = True
+    with pytest.raises(ApiError, match="connection refused"):
+        tails.keep(Job.objects.get())
+    assert not LogTail.objects.exists()
+    server.away = False
+    server.ended.set()
+    assert len(tails.keep(Job.objects.get()).lines) == 4

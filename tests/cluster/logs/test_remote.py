@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.errors import ApiError, BadRequest, NotFound
+from cluster.errors import ApiError, BadRequest, Forbidden, NotFound
 from cluster.logs import remote
 from cluster.logs.masking import Mask, patterns
 from cluster.logs.records import Record
-from cluster.logs.remote import Records, RemoteStream, secret_names
+from cluster.logs.remote import Records, RemoteStream, Troubles, secret_names
 from cluster.logs.streams import START
 
 T = "2030-01-01T00:00:{:02d}.{:09d}Z"
@@ -207,6 +207,35 @@ def test_what_keeps_it_from_being_read_is_said_once_in_its_place() -> None:
     for _ in range(5):
         assert stream.read((1, 1), 100)[0] == []
         time.sleep(0.02)
+    stream.close()
+
+
+def away(pod: str, cause: str = "dial tcp 10.0.0.1:10250: connect: connection refused") -> ApiError:
+    return ApiError(f'Get "https://10.0.0.1:10250/containerLogs/default/{pod}/main?timestamps=true": {cause}')
+
+
+def test_a_kubelet_that_is_away_is_told_of_once_whatever_pods_it_has() -> None:
+    troubles, said = Troubles(), []
+    for pod, node in (("a-0", "n1"), ("a-1", "n1"), ("a-2", "n2")):
+        stream = RemoteStream(Server(away(pod)), lambda: False, node=node, troubles=troubles)
+        said += [record.text.decode() for record in stream.tail(10)[0]]
+        stream.close()
+    cause = "can be read now: dial tcp 10.0.0.1:10250: connect: connection refused"
+    assert said == [f"No log on node n1 {cause}", f"No log on node n2 {cause}"]
+
+
+def test_what_is_wrong_otherwise_is_told_once_for_all_pods() -> None:
+    troubles = Troubles()
+    said = [troubles.line("n1", Forbidden(f'pods "a-{index}" is forbidden')) for index in range(3)]
+    assert said == ['The log cannot be read now: pods "a-0" is forbidden', "", ""]
+    assert troubles.line("n1", away("a-0", "context deadline exceeded")), "another cause is news"
+
+
+def test_a_quiet_reader_hears_of_troubles_and_gets_no_lines() -> None:
+    troubles = Troubles(quiet=True)
+    stream = RemoteStream(Server(away("a-0")), lambda: False, node="n1", troubles=troubles)
+    assert stream.tail(10)[0] == []
+    assert troubles.last is not None
     stream.close()
 
 
