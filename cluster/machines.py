@@ -83,7 +83,9 @@ def tell(cluster: Cluster, node: Obj, reason: str, user: str, why: str = "") -> 
 
 
 def _who(user: str, why: str) -> str:
-    return ": ".join(part for part in (f"{BY}{user}" if user else "", why) if part)
+    if not user:
+        return why
+    return said("by %(user)s: %(why)s", user=user, why=why) if why else said("by %(user)s", user=user)
 
 
 TAKES_PODS: Obj = {"metadata": {"annotations": {DRAIN: None}}, "spec": {"unschedulable": None}}

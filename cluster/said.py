@@ -109,7 +109,7 @@ def unpacked(found: str, text: str) -> str:
         return text
     try:
         sentence = _unpack(json.loads(found), _DEEPEST)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return text
     return sentence if isinstance(sentence, Said) and sentence == text else text
 
@@ -122,5 +122,5 @@ def _unpack(value: Any, deepest: int) -> Any:
         return value
     ((template, values),) = value.items()
     if deepest <= 0 or not _PLAIN.fullmatch(template):
-        raise ValueError("no sentence of ours")
+        raise ValueError(template)
     return _made(template, {name: _unpack(inner, deepest - 1) for name, inner in values.items()})

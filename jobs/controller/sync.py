@@ -97,7 +97,7 @@ def _mark_forwarded(this: Pass) -> None:
     name = this.job["spec"]["queue"]
     queue = this.context.informer.get(QUEUE, f"/{name}")
     if queue is None:
-        raise NotFound(f"queue {name!r} does not exist any more")
+        raise NotFound(said("queue %(name)r does not exist any more", name=name))
     if (queue.get("spec") or {}).get("extendClusters") and not is_forwarded(this.job):
         meta = this.job["metadata"]
         mark = {"metadata": {"uid": meta["uid"], "annotations": {keys.FORWARDING: "true"}}}

@@ -14,6 +14,7 @@ from cluster.kinds import EVENT, JOB, POD
 from cluster.leaving import has_local_data, has_to_go, is_bare
 from cluster.port import Cluster, Eviction, Obj
 from cluster.projection import Batch, project_events
+from cluster.said import said
 from portal.maintenance.models import Drain, DrainedNode
 
 log = structlog.get_logger(__name__)
@@ -74,7 +75,7 @@ def empty(cluster: Cluster, drain: Drain, node: str, evicts: bool) -> Look:
 
 def message(drain: Drain, node: str) -> str:
     """Why a pod is evicted, as the pod says it."""
-    return f"node {node} is drained by {drain.user}: {drain.reason}"
+    return said("node %(node)s is drained by %(user)s: %(reason)s", node=node, user=drain.user, reason=drain.reason)
 
 
 def _unasked(drain: Drain, pod: Obj) -> str:
@@ -105,12 +106,12 @@ def _job_of(pod: Obj) -> Obj | None:
 def tell_jobs(cluster: Cluster, drain: Drain, row: DrainedNode, jobs: dict[str, Obj]) -> list[str]:
     """Tell jobs once what happens to their pods; the uids of those that were told now."""
     told: list[str] = []
-    said = f"{message(drain, row.node)}; {_then(drain)}"
+    news = said("%(news)s", news=(message(drain, row.node), _then(drain)))
     stamp = objects.stamp(runtime.now().timestamp())
     for uid, job in jobs.items():
         if uid in row.told:
             continue
-        event = event_about(job, "Normal", TOLD, said, stamp=stamp, component=machines.SOURCE)
+        event = event_about(job, "Normal", TOLD, news, stamp=stamp, component=machines.SOURCE)
         try:
             project_events(Batch(upserts=[cluster.create(EVENT, event, field_manager="basalt")]))
         except ApiError as error:
@@ -121,7 +122,10 @@ def tell_jobs(cluster: Cluster, drain: Drain, row: DrainedNode, jobs: dict[str, 
 
 def _then(drain: Drain) -> str:
     if drain.mode == "evict":
-        return "its pods there are evicted"
-    until = f" until {objects.stamp(drain.deadline.timestamp())}" if drain.deadline is not None else ""
-    then = ", then they are evicted" if drain.mode == "wait-then-evict" else ""
-    return f"its pods there are waited for{until}{then}"
+        return said("its pods there are evicted")
+    if drain.deadline is None:
+        return said("its pods there are waited for")
+    until = objects.stamp(drain.deadline.timestamp())
+    if drain.mode == "wait-then-evict":
+        return said("its pods there are waited for until %(until)s, then they are evicted", until=until)
+    return said("its pods there are waited for until %(until)s", until=until)

@@ -1,7 +1,7 @@
-"""What is refused is said by a template, never by a text that only one language has.
+"""What is refused, and what is told by events, is said by a template, never by a text that only one language has.
 
-Read off the sources: the message of a refusal, of a fault and of what becomes one is `said(…)`, a translated text, or a variable
-that holds one. Rooms that nobody meets through a page, REST or a socket are listed with the reason.
+Read off the sources: the message of a refusal, of a fault, of what becomes one and of an event is `said(…)`, a translated text,
+or a variable that holds one. Rooms that nobody meets through a page, REST or a socket are listed with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ELSEWHERE = {
     "scheduler/topology/gpu.py": "is met by programmers",
     "scheduler/plugins/deviceshare/mig.py": "goes to the log",
     "scheduler/whatif/sandbox.py": "is met by programmers",
-    "jobs/controller": "is told by events, which stay as they are written",
+    "jobs/controller/crew.py": "goes to the log of a worker that lost its key",
     "portal/crds": "speaks to the command line",
     "portal/management": "speaks to the command line",
     "portal/scenario": "reads cases that the command line names, and answers there",
@@ -76,6 +76,10 @@ def messages(call: ast.Call) -> list[ast.expr]:
         return [*given[:1], *named]
     if name in ("FieldError", "Fault", "error", "_fault") and not (isinstance(call.func, ast.Attribute) and is_log(call.func)):
         return [*given[:2], *named] if name == "Fault" else [*given[1:2], *named]
+    if name in ("normal", "warning") and isinstance(call.func, ast.Attribute) and "events" in ast.unparse(call.func.value):
+        return given[2:3]
+    if name in ("event_about", "_event", "tell") and len(given) > 3:
+        return given[3:4] if name != "_event" else given[5:6]
     if name == "add" and isinstance(call.func, ast.Attribute) and "fault" in ast.unparse(call.func.value):
         return given[1:2] if len(given) > 1 and called(given[0]) != "said" else given[:1]
     return []
@@ -150,6 +154,8 @@ def test_each_exception_from_that_is_still_there():
         ('raise Http404(_("fine %(x)s") % {"x": 1})', 0),
         ('raise arguments.error(key, "not fine")', 1),
         ('log.error("of no matter", "to people")', 0),
+        ('this.events.warning(this.job, "PVCError", f"not {fine}")', 1),
+        ('told = event_about(pod, "Warning", "Reason", f"not {fine}", stamp=stamp, component="kubelet")', 1),
     ],
 )
 def test_the_check_sees_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: int):
