@@ -12,6 +12,7 @@ from basalt.commands.completion import completion
 from basalt.commands.explain import explain
 from basalt.commands.flows import jobflow, jobtemplate
 from basalt.commands.logs import logs
+from basalt.commands.nodes import node
 from basalt.commands.pods import pod
 from basalt.commands.signing import context, login, logout
 from basalt.commands.submit import apply, submit
@@ -30,7 +31,7 @@ def program() -> None:
 
 for _command in (
     login, logout, context, submit, apply, explain, watch, wait, logs, top,
-    jobs.job, queues.queue, jobflow, jobtemplate, pod, version, completion,
+    jobs.job, queues.queue, jobflow, jobtemplate, pod, node, version, completion,
 ):  # fmt: skip
     program.add_command(_command)
 

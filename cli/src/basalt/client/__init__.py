@@ -8,7 +8,7 @@ from typing import Self, cast
 import httpx
 
 from basalt.client import live, logs
-from basalt.client.resources import Blueprints, Jobs, Queues, Resource
+from basalt.client.resources import Blueprints, Drains, Jobs, Queues, Resource
 from basalt.client.rows import About, Applied, CronRow, EventRow, FlowRow, NodeRow, PodRow, TemplateRow, Token
 from basalt.client.transport import Query, Transport
 
@@ -29,6 +29,7 @@ class Client:
         self.queues = Queues(self._transport, "queues")
         self.pods: Resource[PodRow] = Resource(self._transport, "pods")
         self.nodes: Resource[NodeRow] = Resource(self._transport, "nodes")
+        self.drains = Drains(self._transport)
         self.flows: Resource[FlowRow] = Resource(self._transport, "jobflows")
         self.templates: Resource[TemplateRow] = Resource(self._transport, "jobtemplates")
         self.crons: Resource[CronRow] = Resource(self._transport, "cronjobs")

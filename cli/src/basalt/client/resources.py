@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote
 
@@ -101,6 +101,29 @@ class Queues(Resource[QueueRow]):
     def change(self, name: str, spec: Manifest) -> QueueRow:
         """Change the spec by a merge patch."""
         return cast(QueueRow, self._transport.send("PATCH", self._at(name), {"spec": spec}))
+
+
+class Drains:
+    """Nodes that are emptied for maintenance."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def preview(self, nodes: Sequence[str]) -> Any:
+        """What a drain of these nodes would do. Raises NotFound, Forbidden."""
+        return self._transport.get("drains/preview", {"node": list(nodes)})
+
+    def create(self, order: Manifest) -> Any:
+        """Begin one: `nodes`, `reason` and how. Raises Conflict, with what has to be asked for, and Refused."""
+        return self._transport.create("drains", order)
+
+    def get(self, drain: str) -> Any:
+        """How far one is."""
+        return self._transport.get(f"drains/{quote(drain, safe='')}")
+
+    def cancel(self, drain: str, *, uncordon: bool) -> Any:
+        """End one. Raises Conflict when it has ended."""
+        return self._transport.send("POST", f"drains/{quote(drain, safe='')}/cancel", {"uncordon": uncordon})
 
 
 def _cursor(url: str) -> str:

@@ -183,6 +183,7 @@ class NodeRow(TypedDict):
     name: str
     ready: bool
     cordoned: bool
+    draining: NotRequired[bool]
     rack: str
     spine: str
     gpu_count: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from basalt.client.rows import FlowRow, JobRow, PodRow, QueueRow, TemplateRow
+from basalt.client.rows import FlowRow, JobRow, NodeRow, PodRow, QueueRow, TemplateRow
 from basalt.terminal.ages import local, since
 from basalt.terminal.table import Column
 from basalt.terminal.words import in_own_language
@@ -51,6 +51,26 @@ def queues() -> list[Column[QueueRow]]:
         Column("Share", lambda row: f"{row['share']:.0%}", gap=3, wide=True),
         Column("Resource-Version", lambda row: row["resource_version"], wide=True),
     ]
+
+
+def nodes(now: datetime | None = None) -> list[Column[NodeRow]]:
+    """Of `node list`; `now` is asked for by the wide ones."""
+    return [
+        Column("Name", lambda row: row["name"], gap=3),
+        Column("Status", node_status, gap=3),
+        Column("GPUs", lambda row: f"{row['used'].get('gpus', 0)}/{row['gpu_count']}" if row["gpu_count"] else "-", gap=3),
+        Column("Model", lambda row: row["gpu_model"] or "-", gap=3),
+        Column("Pods", lambda row: row["used"].get("pods", 0), gap=3),
+        Column("Rack", lambda row: row["rack"] or "-", gap=3),
+        Column("Spine", lambda row: row["spine"] or "-", gap=3, wide=True),
+        Column("Age", lambda row: since(row["created_at"], now) if now else "", wide=True),
+    ]
+
+
+def node_status(row: NodeRow) -> str:
+    """As kubectl says it, and whether its pods are to leave."""
+    more = ",Draining" if row.get("draining") else ""
+    return ("Ready" if row["ready"] else "NotReady") + (f",SchedulingDisabled{more}" if row["cordoned"] else "")
 
 
 def vqueues() -> list[Column[QueueRow]]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from basalt.client.rows import GpuCell, GpuRow, NodeRow, QueueRow, Units
+from basalt.commands.columns import node_status
 from basalt.terminal.options import connected, labelled
 from basalt.terminal.running import Verbs, warn
 from basalt.terminal.session import Session
@@ -175,7 +176,7 @@ def _node_table(rows: list[NodeRow]) -> Table:
     for title in ("Node", "Status", "CPUs", "CPU%", "Memory", "Memory%", "GPUs", "Model", "Pods"):
         table.add_column(title, no_wrap=True, justify="left" if title in ("Node", "Status", "Model") else "right")
     for row in rows:
-        status = ("Ready" if row["ready"] else "NotReady") + (",SchedulingDisabled" if row["cordoned"] else "")
+        status = node_status(row)
         table.add_row(
             row["name"],
             Text(status, style="" if status == "Ready" else "red" if not row["ready"] else "yellow"),

@@ -157,12 +157,22 @@ def _templates(session: Session, namespace: str) -> Iterable[tuple[str, str]]:
     ]
 
 
+def _nodes(session: Session, _: str) -> Iterable[tuple[str, str]]:
+    return [(row["name"], "cordoned" if row["cordoned"] else "") for row in session.client.nodes.list(limit=500)]
+
+
 def _contexts(_: Session, __: str) -> Iterable[tuple[str, str]]:
     return [(name, context.server) for name, context in config.load().contexts.items()]
 
 
 jobs, queues, contexts = completer(_jobs), completer(_queues), completer(_contexts)
-_KINDS = {"job": jobs, "queue": queues, "jobflow": completer(_flows), "jobtemplate": completer(_templates)}
+_KINDS = {
+    "job": jobs,
+    "queue": queues,
+    "jobflow": completer(_flows),
+    "jobtemplate": completer(_templates),
+    "node": completer(_nodes),
+}
 
 
 def _of_kind(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
