@@ -25,6 +25,8 @@ RECENT, LEAST = 80, 10
 UNKNOWN = 1.5
 """By what P90 is multiplied while no past estimate says better: futures are drawn from the past, and the world changes."""
 WIDEST = 20.0
+STRETCH = 3600.0
+"""Seconds of the past that are repeated at least: what came within minutes does not go on so for days."""
 MOST_NEW = 4000
 """New jobs in a future at most: what comes after so many of them decides nothing any more."""
 
@@ -222,11 +224,12 @@ def _future(now: Simulation, state: Mapping[str, Any], past: Past, seed: str, op
 
 
 def _arrivals(past: Past, now: float, span: float, chance: Random) -> list[Job]:
-    """Jobs as they came in a stretch of the past that begins anywhere, as often as it fits into the time ahead."""
+    """Jobs as they came up to now, from a moment of the past that is anywhere, as often as it fits into the time ahead."""
     known = past.arrivals
-    if len(known) < 2 or known[-1].arrival <= known[0].arrival:
+    if len(known) < 2:
         return []
-    begin, length = known[0].arrival, known[-1].arrival - known[0].arrival
+    begin = known[0].arrival
+    length = max(now - begin, known[-1].arrival - begin, STRETCH)  # quiet until now is a part of the past as well
     offset, found = chance.uniform(0, length), list[Job]()
     for turn in range(min(int(span / length) + 2, MOST_NEW // len(known) + 2)):
         for number, job in enumerate(known):

@@ -40,7 +40,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(make_user: Any) -> Client:
     found = Client()
-    found.force_login(make_user("ann", is_staff=True), MODEL)
+    found.force_login(make_user("ann", staff=True), MODEL)
     return found
 
 
