@@ -19,8 +19,11 @@ from playwright.sync_api import Page
 
 from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
+from jobs.models import Job, Task
 from portal.live.hub import hub
+from tests import factories as make
 from tests import fleet_rows
+from tests.portal.site import make_world
 
 NODE_MODULES = Path(__file__).resolve().parents[2] / "node_modules"
 
@@ -115,6 +118,26 @@ def sign_in(server: Server, page: Page) -> Callable[..., Any]:
         return user
 
     return sign
+
+
+@pytest.fixture
+def world(server: Server) -> Iterator[dict[str, Any]]:
+    """One of each kind, and a cluster at work around it."""
+
+    def user(name: str, staff: bool = False) -> Any:
+        return get_user_model().objects.create_user(name, is_staff=staff)
+
+    yield make_world(user)
+    runtime.use(None)
+
+
+def at_work() -> Job:
+    """A fleet, jobs of all kinds, and one that waits with all that its page can show."""
+    make.fleet()
+    job = make.job("gang", verdict=make.verdict(), replicas=8)
+    make.save([*make.many_jobs(40), job], make.pods(job, 8, phase="Pending"), [make.event(job, "Held", "why")])
+    Task.objects.create(job=job, name="worker", position=0, replicas=8)
+    return job
 
 
 @pytest.fixture(autouse=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 from playwright.sync_api import Page
 
-from cluster import runtime
-from jobs.models import Job, Task
-from tests import factories as make
-from tests.browser.conftest import NODE_MODULES, Server
-from tests.portal.site import full_pages, make_world
+from tests.browser.conftest import NODE_MODULES, Server, at_work
+from tests.portal.site import full_pages
 
 AXE = NODE_MODULES / "axe-core" / "axe.min.js"
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -24,26 +20,6 @@ TABS = ("pods", "logs", "events", "yaml")
 MORE = ("/nowhere/", "/gpus/?view=table", "/jobs/?group=queue", "/jobs/?q=nothing-like-this", "/find/?q=train")
 CONTRAST = {"runOnly": ["color-contrast"]}
 LOOKS = ((WIDE, None, "light"), (WIDE, CONTRAST, "dark"), (PHONE, CONTRAST, "dark"), (PHONE, None, "light"))
-
-
-@pytest.fixture
-def world(server: Server) -> Iterator[dict[str, Any]]:
-    """One of each kind, and a cluster at work around it."""
-
-    def user(name: str, staff: bool = False) -> Any:
-        return get_user_model().objects.create_user(name, is_staff=staff)
-
-    yield make_world(user)
-    runtime.use(None)
-
-
-def at_work() -> Job:
-    """A fleet, jobs of all kinds, and one that waits with all that its page can show."""
-    make.fleet()
-    job = make.job("gang", verdict=make.verdict(), replicas=8)
-    make.save([*make.many_jobs(40), job], make.pods(job, 8, phase="Pending"), [make.event(job, "Held", "why")])
-    Task.objects.create(job=job, name="worker", position=0, replicas=8)
-    return job
 
 
 def faults(page: Page, options: dict[str, Any] | None = None) -> list[dict[str, Any]]:
