@@ -20,16 +20,22 @@ from testbed.server import ApiServer, free_port
 
 ROOT = Path(__file__).parents[1]
 PASSWORD = "only-for-tests-1"
-WAIT = 40.0
+WAIT = 60.0
 
 
-def eventually(holds: Callable[[], Any], seconds: float = WAIT, *, why: Callable[[], str] = lambda: "") -> Any:
-    """What `holds` returns once it is true."""
+def eventually(holds: Callable[[], Any], seconds: float = WAIT, *, why: Callable[[], str] = str, pause: float = 0.05) -> Any:
+    """What `holds` returns once it is true. What it looks for may not be there yet: a missing field or item is waited for."""
     end = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < end, f"not within {seconds:g} s{': ' + why() if why() else ''}"
-        time.sleep(0.05)
-    return found
+    missing: LookupError | None = None
+    while True:
+        try:
+            if found := holds():
+                return found
+        except LookupError as error:
+            missing = error
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds:g} s{': ' + why() if why() else ''}") from missing
+        time.sleep(pause)
 
 
 @contextlib.contextmanager

@@ -6,36 +6,24 @@ import logging
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from testbed.server import free_port
+from testbed.stack import eventually
+
 logging.getLogger("httpx").setLevel(logging.WARNING)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 30, what: str = "", pause: float = 0.05) -> Any:
-    """Poll until the condition gives something true, and return that. Raises AssertionError when time is up."""
-    end = time.monotonic() + seconds
-    while True:
-        if found := condition():
-            return found
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what or condition}")
-        time.sleep(pause)
+def wait_for(condition: Callable[[], Any], seconds: float = 60, what: str = "", pause: float = 0.05) -> Any:
+    """What the condition gives once it is true; a missing field or item is waited for. Raises AssertionError when time is up."""
+    return eventually(condition, seconds, why=lambda: what or str(condition), pause=pause)
 
 
 class Server:
@@ -64,7 +52,7 @@ class Server:
         command = [sys.executable, "manage.py", "run", "--port", str(self.port), *self.options]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
-        wait_for(self._answers, 60, f"an answer from {self.url}")
+        wait_for(self._answers, 240, f"an answer from {self.url}")
         if not self.password:
             found = re.search(r"password: +(\S+)", self.output())
             assert found, self.output()
