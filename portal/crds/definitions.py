@@ -17,6 +17,7 @@ from jobs.manifest.companions import CommandShape, GroupShape
 from jobs.manifest.shapes import JobShape
 from portal.crds.rules import tighten
 from portal.crds.schema import structural
+from portal.crds.words import explain
 from queues.shapes import QueueShape
 
 OURS = "basalt"
@@ -57,7 +58,7 @@ def definition(defined: Defined) -> dict[str, Any]:
         "name": kind.version,
         "served": True,
         "storage": True,
-        "schema": {"openAPIV3Schema": tighten(_schema(defined.shape), defined.name)},
+        "schema": {"openAPIV3Schema": explain(tighten(_schema(defined.shape), defined.name), kind.kind)},
     }
     if kind.has_status:
         version["subresources"] = {"status": {}}

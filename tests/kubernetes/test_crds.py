@@ -11,7 +11,8 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from cluster.kinds import JOB, KINDS, POD_GROUP
-from portal.crds.definitions import DEFINED, definition
+from portal.crds import words
+from portal.crds.definitions import DEFINED, Defined, definition
 from portal.crds.install import manifests
 from testbed.server import ApiServer
 
@@ -40,6 +41,31 @@ def test_a_pod_group_has_no_status_subresource_as_volcanos_has_none() -> None:
     versions = {str(defined.kind): definition(defined)["spec"]["versions"][0] for defined in DEFINED}
     assert "subresources" not in versions[str(POD_GROUP)]
     assert versions[str(JOB)]["subresources"] == {"status": {}}
+
+
+@pytest.mark.parametrize("defined", DEFINED, ids=lambda defined: defined.kind.kind)
+def test_kubectl_can_explain_every_field_that_is_ours(defined: Defined) -> None:
+    schema = definition(defined)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["description"]
+    ours = schema["properties"]["spec"] if "spec" in schema["properties"] and defined.kind.kind != "JobTemplate" else schema
+    if defined.kind.kind == "Numatopology":
+        return  # an agent writes it, and nobody by hand
+    silent = [name for name, field in ours["properties"].items() if "description" not in field]
+    assert [name for name in silent if name not in ("apiVersion", "kind", "metadata")] == []
+
+
+def test_no_description_is_of_a_field_that_is_not_there() -> None:
+    used: set[str] = set()
+
+    def look(schema: dict[str, Any]) -> None:
+        used.add(schema.get("description", ""))
+        for field in (schema.get("properties") or {}).values():
+            look(field)
+            look(field.get("items") or {})
+
+    for defined in DEFINED:
+        look(definition(defined)["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    assert set(words.FIELDS.values()) - used == set()
 
 
 def test_no_cluster_is_one_clear_line(tmp_path: Path) -> None:
