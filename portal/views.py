@@ -14,6 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
+from cluster.said import told, words
 from portal import overview as overview_page
 from portal import preferences
 
@@ -63,7 +64,7 @@ def _error(request: HttpRequest, name: str, status: int, **context: Any) -> Http
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """403, with the reason that the policy gave."""
-    return _error(request, "403", 403, reason=str(exception or ""))
+    return _error(request, "403", 403, reason=words(told(exception)) if exception else "")
 
 
 @login_not_required

@@ -72,7 +72,7 @@ def _decoded(text: str | bytes, limit: int) -> str:
 def _flattened(number: int, value: Any, lines: dict[str, int], prefix: str) -> Iterator[tuple[str, Obj]]:
     """The value, or the items of a List, each with its pointer inside the document."""
     if not isinstance(value, dict):
-        what = "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "a single value"
+        what = said("a list") if isinstance(value, list) else said("text") if isinstance(value, str) else said("a single value")
         refuse(
             said("an object is a mapping with apiVersion and kind, this is %(what)s", what=what),
             number,

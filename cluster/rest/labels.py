@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 from django.forms import CharField
 from django.utils.translation import gettext as _
 
+from cluster.said import told, words
 from cluster.selectors import Selector, parse_selector
 
 
@@ -23,7 +24,7 @@ class SelectorField(CharField):
         try:
             found = parse_selector(text)
         except ValueError as error:
-            raise ValidationError(str(error)) from None
+            raise ValidationError(words(told(error))) from None
         for requirement in found.requirements:
             if requirement.operator in ("Gt", "Lt"):
                 raise ValidationError(_("labels are compared by =, !=, in, notin, key and !key"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError as NotValid
 from django.db.models import DateTimeField, Q, QuerySet
+from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.response import Response
@@ -59,13 +60,14 @@ class KeysetPagination(BasePagination):
         name = request.query_params.get("ordering", view.ordering)
         field = name.removeprefix("-")
         if field not in allowed:
-            raise ValidationError({"ordering": f"{name!r} is no ordering; use one of {', '.join(allowed)}, - before it reverses"})
+            told = _("%(name)r is no ordering; use one of %(known)s, - before it reverses")
+            raise ValidationError({"ordering": told % {"name": name, "known": ", ".join(allowed)}})
         return field, name.startswith("-")
 
     def _limit(self, request: Any) -> int:
         text = request.query_params.get("limit", str(self.default_limit))
         if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= self.max_limit):
-            raise ValidationError({"limit": f"must be a whole number from 1 to {self.max_limit}"})
+            raise ValidationError({"limit": _("must be a whole number from 1 to %(most)s") % {"most": self.max_limit}})
         return int(text)
 
     def _after(self, queryset: QuerySet[Any], text: str) -> Q:
@@ -78,7 +80,7 @@ class KeysetPagination(BasePagination):
         except (ValueError, TypeError, OverflowError, RecursionError, NotValid):
             good = False
         if not good:
-            raise ValidationError({"cursor": "is not one that this list gave for this ordering; begin again without it"})
+            raise ValidationError({"cursor": _("is not one that this list gave for this ordering; begin again without it")})
         beyond = "lt" if self.descending else "gt"
         return Q(**{f"{self.field}__{beyond}": value}) | Q(**{self.field: value, "pk__gt": pk})
 

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
@@ -46,8 +47,8 @@ class KnownFilters(DjangoFilterBackend):  # type: ignore[misc]
         known = set(view.filterset_class.base_filters) | PAGING
         unknown = sorted(set(request.query_params) - known)
         if unknown:
-            right = ", ".join(sorted(known))
-            raise ValidationError(dict.fromkeys(unknown, f"is no filter of this list; there are {right}"))
+            told = _("is no filter of this list; there are %(known)s") % {"known": ", ".join(sorted(known))}
+            raise ValidationError(dict.fromkeys(unknown, told))
         return super().filter_queryset(request, queryset, view)
 
 

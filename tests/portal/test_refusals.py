@@ -103,6 +103,8 @@ def literal(node: ast.expr) -> bool:
         return literal(node.left) or literal(node.right)
     if isinstance(node, ast.BoolOp):
         return any(map(literal, node.values))
+    if isinstance(node, ast.Dict):
+        return any(map(literal, node.values))
     return isinstance(node, ast.List | ast.Tuple) and any(map(literal, node.elts))
 
 
@@ -151,6 +153,7 @@ def test_each_exception_from_that_is_still_there():
         ('raise BadRequest("; ".join(each.message for each in wrong), wrong)', 0),
         ('raise BadRequest("not " + fine)', 1),
         ('raise NotFound("Not %s" % fine)', 1),
+        ('raise ValidationError({"page": [f"not {fine}"]})', 1),
         ('raise Http404(_("fine %(x)s") % {"x": 1})', 0),
         ('raise arguments.error(key, "not fine")', 1),
         ('log.error("of no matter", "to people")', 0),
