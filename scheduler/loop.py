@@ -62,8 +62,8 @@ def bind_timeout(conf: Configuration) -> float:
 class SchedulerLoop:
     """One scheduler over one cluster. `conf` is a file, a configuration, or None for Volcano's built-in default.
 
-    A ConfigMap `watched` takes its place as soon as the cluster has it. `rest` are the seconds that statuses rest between two
-    writes of which only counts differ.
+    A ConfigMap `watched` takes its place as soon as the cluster has it; `last` is what it said last. `rest` are the seconds that
+    statuses rest between two writes of which only counts differ.
     """
 
     def __init__(
@@ -81,8 +81,9 @@ class SchedulerLoop:
         told: Told | None = None,
         rest: float = 0.0,
         watched: MapKey | None = None,
+        last: str = "",
     ) -> None:
-        self.conf = ConfSource(conf, clock.now(), watched)
+        self.conf = ConfSource(conf, clock.now(), watched, last)
         self._told, self._rest = told, rest
         self._conf_told: ConfState | None = None
         self.failures = 0

@@ -38,11 +38,15 @@ class ConfSource:
     """A configuration that may change; a broken version is reported and the last good one kept.
 
     It is in a file, or, as soon as there is one, in the ConfigMap `watched`, of which `hear` is told what the cluster says.
-    `state` is another object whenever something of it changed. Raises ConfError or OSError when there is no good version
-    to begin with.
+    `state` is another object whenever something of it changed. `last` is what the ConfigMap said when it was last in force:
+    while it is broken from the start that is in force, rather than the file. Raises ConfError or OSError when there is no good
+    version to begin with.
     """
 
-    def __init__(self, source: Path | Configuration | None, now: float = 0.0, watched: MapKey | None = None) -> None:
+    def __init__(
+        self, source: Path | Configuration | None, now: float = 0.0, watched: MapKey | None = None, last: str = ""
+    ) -> None:
+        self._last = last
         self._path = source if isinstance(source, Path) else None
         self._map = Listener(watched) if watched is not None else None
         self._stamp = self._read_stamp()
@@ -76,15 +80,27 @@ class ConfSource:
             text = self._text()
             self.current, self.error = configuration.load(text), None
         except ConfError as error:
-            self.error = error
+            self.error, changed = error, self._take_last(now)
             self.state = replace(self.state, broken=text, faults=error.faults)
             logger.error("%s is not used, the last good configuration stays: %s", self._origin(), error)
-            return False
+            return changed
         if (text, self._origin(), "", ()) == (self.state.text, self.state.source, self.state.broken, self.state.faults):
             return False  # only something beside it changed
         self.state = ConfState(self._origin(), text, now, watched=self.state.watched)
         logger.info("%s was read again", self._origin())
         self._warn()
+        return True
+
+    def _take_last(self, now: float) -> bool:
+        """What a ConfigMap said before this process began, in the place of the file; whether that is in force now."""
+        if not self._last or self._origin() != self.state.watched or self.state.source == self.state.watched:
+            return False
+        try:
+            self.current = configuration.load(self._last)
+        except ConfError as error:
+            logger.warning("what %s said last cannot be read any more: %s", self._origin(), error)
+            return False
+        self.state = ConfState(self._origin(), self._last, now, watched=self.state.watched)
         return True
 
     def _warn(self) -> None:

@@ -108,6 +108,8 @@ def _take_in(text: str, at: datetime, source: str, by: str) -> None:
         _become(begun, Writing.DONE)
     elif latest is None or (latest.text != text and latest.at <= at):
         ConfigurationVersion.objects.create(at=at, source=source, text=text, note=by[:200])
+    elif by and latest.text == text and (latest.who, latest.note, latest.source) == ("", "", source):
+        ConfigurationVersion.objects.filter(pk=latest.pk).update(note=by[:200])  # the scheduler was quicker, and knows no program
 
 
 def _become(version: ConfigurationVersion, state: Writing) -> None:

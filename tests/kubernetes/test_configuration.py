@@ -109,6 +109,11 @@ def test_a_broken_one_is_not_used_and_the_last_good_one_is_put_back(basalt: Stac
     found = eventually(lambda: (now := told(basalt))["faults"] and now)
     assert (found["text"], found["in_force"]) == (good["text"], good["in_force"])
     assert found["version"] > good["version"]
+    since = found["since"]
+    assert basalt.end("scheduler") == 0
+    basalt.start("scheduler")
+    found = eventually(lambda: (now := told(basalt))["since"] != since and now)
+    assert (found["text"], found["in_force"], len(found["faults"]) > 0) == (good["text"], good["in_force"], True)
     assert save(basalt, good["text"], found["version"]) == 200
     eventually(lambda: not told(basalt)["faults"])
 

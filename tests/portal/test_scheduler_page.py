@@ -71,7 +71,7 @@ def test_a_broken_newer_version_is_told_with_its_line_and_the_old_one_stays(clie
     html = page(client, make_user("boss", staff=True))
     shown = plain(html)
     for words in (
-        "A newer version of the file is not used",
+        "A newer version is not used",
         "Line 10: binpack: &#x27;three&#x27; must be a whole number",
         "and more",
     ):

@@ -41,12 +41,12 @@ def test_what_is_no_place_says_what_would_be_right(text):
 class World:
     """A scheduler over a cluster, and what it told of its configuration."""
 
-    def __init__(self, file) -> None:
+    def __init__(self, file, last: str = "") -> None:
         self.cluster, self.clock, self.told = EmbeddedCluster(), ManualClock(1000.0), []
         path = file / "own.conf"
         path.write_text(FILE)
         self.path = str(path)
-        self.loop = SchedulerLoop(self.cluster, path, self.clock, told=self.told.append, watched=PLACE)
+        self.loop = SchedulerLoop(self.cluster, path, self.clock, told=self.told.append, watched=PLACE, last=last)
 
     def put(self, text: str | None, key: str = KEY) -> None:
         data = {"data": {key: text} if text is not None else {}}
@@ -116,6 +116,33 @@ def test_one_that_is_broken_from_the_start_leaves_the_file_in_force(world):
     world.put("actions: 3\n")
     state = world.step()
     assert (state.source, state.text, state.broken, len(state.faults) > 0) == (world.path, FILE, "actions: 3\n", True)
+
+
+def test_one_that_is_broken_from_the_start_leaves_in_force_what_it_said_last(tmp_path):
+    world = World(tmp_path, last=THEIRS)
+    world.put("actions: 3\n")
+    state = world.step()
+    assert (state.source, state.text, state.broken) == (str(PLACE), THEIRS, "actions: 3\n")
+    assert (world.loop.conf.current.actions, len(world.told)) == (("enqueue", "allocate"), 1)
+    world.put(NEWER)
+    assert (world.step().text, world.step().faults) == (NEWER, ())
+    world.loop.close()
+
+
+@pytest.mark.parametrize("said", [None, THEIRS])
+def test_what_was_said_last_does_not_matter_while_there_is_a_good_one_or_none(tmp_path, said):
+    world = World(tmp_path, last=NEWER)
+    if said:
+        world.put(said)
+    assert world.step().text == (said or FILE)
+    world.loop.close()
+
+
+def test_what_was_said_last_and_cannot_be_read_any_more_leaves_the_file_in_force(tmp_path):
+    world = World(tmp_path, last="actions: 4\n")
+    world.put("actions: 3\n")
+    assert (world.step().text, world.told[-1].broken) == (FILE, "actions: 3\n")
+    world.loop.close()
 
 
 def test_one_that_is_deleted_stays_in_force_and_is_missed(world):

@@ -6,13 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.core.management import CommandError
+from django.db import DatabaseError, connection
 
 from cluster.kubernetes import KubernetesCluster
 from portal import migrated, services
 from portal.decisions import Sink
 from portal.metrics import Measured, SchedulerMetrics
+from portal.models import SchedulerConfiguration
 from portal.parts import Run
 from portal.process import PartCommand
 from scheduler import conf
@@ -20,6 +23,8 @@ from scheduler.configmap import KEY, MapKey
 from scheduler.framework.record import CycleRecord
 from scheduler.loop import SchedulerLoop
 from scheduler.served import Served
+
+log = structlog.get_logger(__name__)
 
 REST = 1.0
 """Seconds between two writes of an object's mere counts: what a job costs its API server goes by this, not by its pods."""
@@ -81,8 +86,25 @@ class Command(PartCommand):
             told=sink.configured if sink is not None else None,
             rest=REST,
             watched=_watched(options),
+            last=self._last(options),
         )
         return {"scheduler": self._loop.run, **({} if sink is None else {"decisions": migrated.after(sink.run)})}
+
+    def _last(self, options: dict[str, Any]) -> str:
+        """What the ConfigMap said when it was last in force, as the leader before told, or else here; empty for unknown."""
+        watched = str(_watched(options) or "")
+        if watched and not options["no_decisions"]:
+            try:
+                told = SchedulerConfiguration.objects.filter(source=watched).values_list("text", flat=True).first()
+            except DatabaseError as error:
+                log.warning("what was last in force cannot be read", error=str(error))
+            else:
+                if told is not None:
+                    return told
+            finally:
+                connection.close()
+        before = self._loop.conf.state if self._loop is not None else None
+        return before.text if before is not None and watched and before.source == watched else ""
 
 
 def _file(options: dict[str, Any]) -> Path:

@@ -172,6 +172,15 @@ def test_a_page_that_is_opened_shows_what_is_there_and_by_whom(cluster, boss):
     assert len(history()) == 2
 
 
+def test_the_program_is_named_though_the_scheduler_told_of_it_first(cluster, boss):
+    kubectl(cluster, THEIRS)
+    tell(THEIRS)
+    entry = {"manager": "kubectl-edit", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:data": {f"f:{KEY}": {}}}}
+    EmbeddedCluster.patch(cluster, CONFIG_MAP, NAME, NAMESPACE, {"metadata": {"managedFields": [entry]}})
+    assert "outside the portal · kubectl-edit" in page(boss, "configuration")
+    assert ConfigurationVersion.objects.count() == 2
+
+
 def test_a_broken_text_of_somebody_else_is_shown_as_one_that_is_not_used(cluster, boss):
     kubectl(cluster, "actions: 3\n")
     (fault,) = configuration.check("actions: 3\n").faults[:1]
