@@ -69,6 +69,7 @@ def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue], waits: li
     held = figures.held_at(waits)
     return {
         "attention": attention.entries(user, fleet, queues, runtime.now()),
+        "has_machines": bool(fleet.strips),
         "held": [(*_stage(stage), jobs, gpus) for stage, jobs, gpus in held],
         "held_total": sum(jobs for _stage, jobs, _gpus in held),
         "held_most": max((jobs for _stage, jobs, _gpus in held), default=1),

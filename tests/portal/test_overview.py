@@ -127,4 +127,13 @@ def test_figures_queues_and_causes_are_of_one_moment(client, ada):
     assert sorted(re.findall(r"data-allocated>([^<]*)<", html), reverse=True)[:3] == ["2", "1", "0"]
     assert "Why 2 jobs are pending" in html
     assert "Pods are starting" in html
-    assert OverviewTopic().load(ada, None).extras["lines"] == {line.queue.name: line.live for line in told.lines if any(line.live)}
+    assert OverviewTopic().load(ada, None).extras["lines"] == {
+        line.queue.name: line.live for line in told.lines if any(line.live)
+    }
+
+
+def test_machines_of_which_there_are_none_are_not_called_well(client, ada):
+    assert "All machines are well" not in shown(client, "/")
+    make.fleet()
+    Node.objects.update(ready=True, cordoned=False, gpu_unhealthy=[])
+    assert "All machines are well" in shown(client, "/")
