@@ -10,10 +10,12 @@ from cluster.kinds import DISRUPTION_BUDGET, JOB, NODE, POD, POD_GROUP, QUEUE, K
 from cluster.leaving import has_to_go
 from cluster.port import Binding, Obj
 from cluster.projection import Batch
+from jobs import operations
 from portal.maintenance.acts import Wish, begin, cancel
 from portal.maintenance.models import Drain, DrainedNode
 from portal.maintenance.worker import Worker
 from portal.mirror import PROJECTIONS
+from portal.unblock import copy
 from tests.portal.unblock.world import Stage, manifest
 
 KINDS = (QUEUE, NODE, JOB, POD_GROUP, POD)
@@ -30,6 +32,7 @@ class Site(Stage):
         self.project()
 
     def close(self) -> None:
+        copy.current().close()
         runtime.use(None)
         self.world.close()
 
@@ -41,8 +44,7 @@ class Site(Stage):
         """A job whose pods run, on one node if one is named."""
         pod = {"nodeSelector": {objects.HOSTNAME_LABEL: node}} if node else {}
         spec = manifest(name, replicas, pod={**pod, **words.pop("pod", {})}, **words)
-        spec["metadata"]["annotations"] = {"basalt.dev/owner": owner}
-        found = self.submit(spec)
+        found = operations.submit(self.cluster, spec, owner=owner)
         self.rest()
         self.project()
         return found
