@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from weakref import ReferenceType, ref
 
 from cluster.port import Obj
@@ -31,8 +32,8 @@ STEPS, LEAST_STEPS = 300, 10
 """Cycles after which a future is left: what has not started by then is not in sight. Fewer where cycles take long."""
 PERIOD, AHEAD = 120.0, 36_000.0
 """Simulated seconds that one cycle joins, and those that a future looks ahead at least where something happens all the time."""
-BUDGET = 30.0
-"""Processor seconds that one round is meant to take; fewer futures are played where that is not enough."""
+BUDGET = 20.0
+"""Processor seconds that one round is meant to take; fewer futures are played, and shorter ones, where that is not enough."""
 PAUSE = 0.5
 """Seconds of rest for each second of work."""
 YOUNG = 60.0
@@ -81,10 +82,13 @@ class Ground:
         chosen = [waiting[key] for key in dict.fromkeys([*wanted, *first]) if key in waiting]
         if not chosen:
             return Futures(count=futures)
-        pace = Pace(time.monotonic() + BUDGET * (1 + pause), pause)
-        return play(
-            simulation, self.past, chosen, futures=futures, horizon=HORIZON, period=self.period, steps=self.steps, stop=pace.stop
-        )
+        pace = Pace(pause)
+        found = play(
+            simulation, self.past, chosen, futures=futures, horizon=HORIZON, period=self.period, steps=self.steps,
+            most=inf if self.futures is not None else BUDGET / LEAST_FUTURES, stop=pace.stop,
+        )  # fmt: skip
+        self.steps = found.steps
+        return found
 
     def as_it_is(self, wanted: Collection[str] = (), futures: int = FUTURES, pause: float = PAUSE) -> Futures:
         """Futures of the cluster as it is, played once."""
@@ -102,15 +106,14 @@ def steps_within(cost: float) -> int:
 class Pace:
     """Rests between futures, and ends a round when its time is up."""
 
-    def __init__(self, until: float, pause: float) -> None:
-        self._until, self._pause, self._since, self._begun = until, pause, time.monotonic(), 0
+    def __init__(self, pause: float) -> None:
+        self._until, self._pause, self._since, self._begun = time.thread_time() + BUDGET, pause, time.monotonic(), 0
 
     def stop(self) -> bool:
         """Asked before each future."""
-        now = time.monotonic()
-        if self._begun >= LEAST_FUTURES and now > self._until:
+        if self._begun >= LEAST_FUTURES and time.thread_time() > self._until:
             return True
-        time.sleep(min(5.0, (now - self._since) * self._pause))
+        time.sleep(min(5.0, (time.monotonic() - self._since) * self._pause))
         self._since = time.monotonic()
         self._begun += 1
         return False

@@ -13,6 +13,7 @@ import orjson
 
 from cluster.port import Obj
 from jobs.reasons import is_impossible
+from portal.maintenance.futures import changes_of
 from portal.outlook import ground
 from portal.outlook.ground import FUTURES, HORIZON, PAUSE, Ground
 from portal.simulations import estimates, present
@@ -26,7 +27,7 @@ from scheduler.simulation.estimate import Estimate, Futures
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is tried: a `draft` (its manifest, complete as admission leaves it) that is submitted now; waiting jobs `patched` in
-    place (`jobs` by namespace and name, `patch`); a `queue` as it would be written. `data` is JSON-ready."""
+    place (`jobs` by namespace and name, `patch`); a `queue` as it would be written; a `drain` of nodes. `data` is JSON-ready."""
 
     kind: str
     data: Any
@@ -42,6 +43,8 @@ class Question:
             return [changes.submitted(view, self.data)]
         if self.kind == "queue":
             return [Change("", changes.queue_changed(view, self.data))]
+        if self.kind == "drain":
+            return changes_of(view, self.data)
         found = []
         for namespace, name in self.data["jobs"]:
             manifest = view.job(namespace, name)
@@ -66,6 +69,11 @@ def patched(jobs: Iterable[tuple[str, str]], patch: Obj) -> Question:
 def queue(obj: Obj) -> Question:
     """A queue changed."""
     return Question("queue", obj)
+
+
+def drain(nodes: Iterable[str]) -> Question:
+    """Nodes drained now; it is about the jobs that begin anew for it."""
+    return Question("drain", list(nodes))
 
 
 _KEPT = ("name", "namespace", "annotations", "labels")

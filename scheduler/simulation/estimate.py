@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from random import Random
+from time import thread_time
 from typing import Any
 
 from scheduler.simulation.engine import DONE, Simulation
@@ -111,12 +112,14 @@ def scaled(raw: float, factor: float) -> float:
 class Futures:
     """How long jobs waited in each of the futures that were played: seconds by PodGroup, infinity for never.
 
-    The same number stands for the same future in all of them. `by` says what the run times drawn for a job went by.
+    The same number stands for the same future in all of them. `by` says what the run times drawn for a job went by, `steps`
+    how many each had at most.
     """
 
     waits: dict[str, list[float]] = field(default_factory=dict)
     by: dict[str, str] = field(default_factory=dict)
     count: int = 0
+    steps: int = 0
 
     def said(self, factors: Factors, first: int = 0) -> dict[str, Estimate]:
         """Estimates of the first futures (of all unless given), by PodGroup."""
@@ -143,23 +146,28 @@ def play(
     period: float = 120.0,
     seed: int = 0,
     steps: int = 1_000_000,
+    most: float = inf,
     stop: Callable[[], bool] = lambda: False,
 ) -> Futures:
     """Futures of a simulation as it stands now (it is left as it is), and when jobs, by index, start in them.
 
-    A future ends when all of them have started, at the horizon, or after so many steps. `stop` is asked before each future.
+    A future ends when all of them have started, at the horizon, or after so many steps: as many as the first one took in `most`
+    processor seconds, if it took so long. `stop` is asked before each future.
+
     What is drawn in one goes by the seed, its number and the names of jobs alone: with another cluster or one more job the
     others fare as they did, but for what that changes.
     """
-    state, found = now.state(), Futures({now.workload.jobs[index].key: [] for index in wanted})
+    state, found = now.state(), Futures({now.workload.jobs[index].key: [] for index in wanted}, steps=steps)
     for number in range(futures):
         if stop():
             break
         options = replace(now.options, period=period, until=now.now + horizon, mtbf=0.0)
         future = _future(now, state, past, f"{seed}/{number}", options, found.by)
-        awaited = set(wanted)
-        while awaited and future.totals.cycles - now.totals.cycles < steps and future.step():
+        awaited, begin = set(wanted), thread_time()
+        while awaited and (done := future.totals.cycles - now.totals.cycles) < found.steps and future.step():
             awaited -= {index for index in awaited if _start_of(future, index) is not None}
+            if number == 0 and thread_time() - begin > most:
+                found.steps = done + 1
         for index in wanted:
             start = _start_of(future, index)
             found.waits[now.workload.jobs[index].key].append(inf if start is None else max(start - now.now, 0.0))
