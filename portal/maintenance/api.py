@@ -23,6 +23,8 @@ from cluster.said import said
 from portal.maintenance import acts, asked, progress
 from portal.maintenance.models import Drain, DrainState
 from portal.maintenance.preview import as_json, preview
+from portal.outlook import shown
+from portal.outlook.questions import drain as drain_question
 
 NEWEST = 100
 
@@ -78,7 +80,10 @@ class DrainViewSet(ViewSet):
     @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=[OpenApiParameter("node", str, many=True, required=True)])
     def look(self, request: Request) -> Response:
         """What a drain of nodes (`?node=a&node=b`) would do: pods, gangs, budgets, where jobs start again. Nothing is done."""
-        return Response(as_json(preview(request.user, request.query_params.getlist("node"))))
+        names = request.query_params.getlist("node")
+        found = preview(request.user, names)
+        starts = shown.as_json(request.user, drain_question(names), shown.PATIENT) if found.unplaced else None
+        return Response(as_json(found) | {"starts": starts})
 
     @extend_schema(request=Wanted, responses={201: OpenApiTypes.OBJECT})
     def create(self, request: Request) -> Response:

@@ -18,6 +18,8 @@ from cluster.said import words
 from portal.maintenance import acts, asked, progress
 from portal.maintenance.models import Drain, Mode
 from portal.maintenance.preview import preview
+from portal.outlook import shown
+from portal.outlook.questions import drain as drain_question
 
 SHOWN = 100
 
@@ -51,7 +53,9 @@ def new(request: HttpRequest) -> HttpResponse:
             status = error.status
             context |= {"error": words(error.message), "faults": [words(fault.message) for fault in error.fields]}
     try:
-        context["found"] = preview(request.user, names)
+        found = context["found"] = preview(request.user, names)
+        if found.unplaced:
+            context |= shown.part(request.user, drain_question(names), shown.PATIENT)
     except NotFound as error:
         raise Http404(error.message) from None
     except ApiError as error:

@@ -10,6 +10,8 @@ from cluster.kinds import DAEMON_SET, NODE, REPLICA_SET
 from portal.maintenance import rights
 from portal.maintenance.models import Drain
 from portal.maintenance.preview import as_json, preview
+from portal.outlook import questions
+from portal.unblock import copy
 from tests.portal.maintenance.world import LOCAL
 from tests.portal.pages import streamed
 
@@ -220,3 +222,17 @@ def test_what_is_not_understood_is_refused_and_nothing_is_begun(site, boss, clie
     assert answer.status_code in (400, 404), answer.content
     assert answer.json()["detail"]
     assert not Drain.objects.exists()
+
+
+def test_when_a_job_that_is_not_placed_at_once_is_likely_to_start_is_foretold(site, boss):
+    site.run("train", 2, gpu=8, cpu=1, **policies(("PodEvicted", "RestartJob")))
+    found = copy.current()
+    with found.pinned() as view:
+        made = questions.drain(["n0"]).changes(view)
+    assert [change.uid for change in made] == ["", next(iter(view.cache.jobs))]
+    answer = questions.answer(found, questions.drain(["n0"]), futures=3, pause=0.0)
+    (mine,) = answer.mine
+    assert answer.state == "done"
+    assert mine.uid == made[1].uid
+    assert mine.after is not None
+    assert mine.after.p50 > answer.at  # two nodes are needed, and one takes pods
