@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import structlog
-from django.db import connections
 
 log = structlog.get_logger(__name__)
 
@@ -31,10 +30,3 @@ class Away:
         if self._since is not None:
             log.info(f"{self._what}: no more", after_seconds=round(time.monotonic() - self._since, 1))
             self._since = None
-
-
-def reconnect() -> None:
-    """Let go of this thread's connections to databases that broke: each would stay so, and the next use makes a new one."""
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()

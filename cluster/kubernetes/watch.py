@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from cluster.away import Away
 from cluster.errors import ApiError, Expired, NotFound, Unavailable
 from cluster.kinds import Kind
 from cluster.kubernetes.answers import refusal
@@ -58,6 +59,8 @@ class KubernetesWatch:
         self._streams: dict[Kind, Any] = {}
         self._lock = threading.Lock()
         self._unlisted = set(kinds)
+        self._deaf: set[Kind] = set()
+        self._away = Away("what changes in the cluster is not heard of")
         if not kinds:
             self._put([WatchEvent("SYNCED", None, {})])
         first = {kind: self._first(kind) for kind in dict.fromkeys(kinds)}  # a refusal is the caller's to hear
@@ -124,6 +127,7 @@ class KubernetesWatch:
                 listing, again = self._listing(kind) if listing is None else listing, _soon()
                 version = self._show(kind, shown, listing)
                 self._has_listed(kind)
+                self._hears(kind)
                 listing, told = None, ""
                 while not self._closed.is_set() and version and time.monotonic() < again:
                     version = self._stream(kind, shown, version, again, patience)
@@ -133,6 +137,10 @@ class KubernetesWatch:
                 listing, missed = None, bool(shown) or _is_ours(kind)
                 told = _told_once(kind, error, told) if missed else told
                 self._closed.wait(_jittered(patience.next()) if missed else _ABSENT_PAUSE)
+            except Unavailable as error:  # all kinds notice it at once: it is told for all of them together
+                listing = None
+                self._hears(kind, error)
+                self._closed.wait(_jittered(patience.next()))
             except ApiError as error:
                 listing, told = None, _told_once(kind, error, told)
                 self._closed.wait(_jittered(patience.next()))
@@ -147,6 +155,17 @@ class KubernetesWatch:
             self._unlisted.discard(kind)
         if was_last:
             self._put([WatchEvent("SYNCED", None, {})])
+
+    def _hears(self, kind: Kind, error: Unavailable | None = None) -> None:
+        """A kind that is, or is not, heard of: told with the first that is not, and when there is none left."""
+        with self._lock:
+            if error is not None:
+                self._deaf.add(kind)
+                self._away.failed(error)
+            elif self._deaf:
+                self._deaf.discard(kind)
+                if not self._deaf:
+                    self._away.answered()
 
     def _show(self, kind: Kind, shown: dict[tuple[str, str], Obj], listing: Listing) -> str:
         """Tell page by page what a list has that was not shown, then what was shown and is gone; the version to go on from."""

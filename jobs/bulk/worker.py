@@ -22,12 +22,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from cluster import commands, runtime
-from cluster.away import Away, reconnect
+from cluster.away import Away
 from cluster.errors import ApiError, Conflict
 from cluster.kinds import COMMAND, JOB
 from cluster.port import Cluster, Obj, Victim
 from cluster.port import Outcome as Outcome_
 from cluster.projection import Batch, notify
+from cluster.reconnect import reconnect
 from jobs.bulk.asking import DELETE, PRIORITY, Whose, judge
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
 from jobs.choices import JobPhase

@@ -10,10 +10,11 @@ from django.db import DatabaseError
 from django.db.models import Case, Exists, IntegerField, OuterRef, Value, When
 
 from cluster import runtime
-from cluster.away import Away, reconnect
+from cluster.away import Away
 from cluster.errors import ApiError
 from cluster.logs.records import seconds
 from cluster.logs.remote import Troubles
+from cluster.reconnect import reconnect
 from jobs.choices import JobPhase, PodPhase
 from jobs.logs import sources
 from jobs.logs.asked import Asked

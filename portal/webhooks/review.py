@@ -7,6 +7,7 @@ fail or the cluster does not answer, raises: the caller of a webhook then does w
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,11 @@ from cluster import objects
 from cluster.admission import Admission, Operation, Request
 from cluster.errors import ApiError, BadRequest, FieldError, Forbidden, Invalid
 from cluster.kinds import JOB_FLOW, JOB_TEMPLATE, QUEUE, Kind, by_api
+from cluster.misspelt import misspelt
 from cluster.pointers import field_path
 from cluster.pointers import steps as steps_of
 from cluster.port import Obj, Reader
+from portal.crds.definitions import DEFINED
 from portal.webhooks.difference import json_patch
 from portal.webhooks.pending import Pending
 
@@ -28,6 +31,9 @@ MOST_CAUSES = 100
 """Faults that a refusal lists; its message says how many more there are."""
 LONGEST_WARNING = 250
 """Characters: an API server cuts longer ones, and drops those beyond 4096 in all."""
+
+SHAPES = {defined.kind: defined.shape for defined in DEFINED}
+"""Which fields each kind has."""
 
 _WEIGHED = frozenset({QUEUE, JOB_FLOW, JOB_TEMPLATE})
 """Kinds whose rules weigh an object against others of a moment ago. Few are written, so the cluster itself is read."""
@@ -138,8 +144,15 @@ def _judged(asked: Asked, admission: Admission, reader: Reader) -> dict[str, Any
     request = Request(asked.operation, asked.kind, new, old, reader)
     if faults := admission.faults(request):
         return _refused(asked, Invalid.of(asked.kind.kind, objects.name(asked.obj) or "", faults))
-    advice = admission.advice(request) if asked.operation != "DELETE" else []
+    advice = [*_misspelt(asked), *admission.advice(request)] if asked.operation != "DELETE" else []
     return _answer(asked, {"allowed": True, **({"warnings": [_short(said) for said in advice]} if advice else {})})
+
+
+def _misspelt(asked: Asked) -> Iterator[str]:
+    """Fields are kept that nobody knows: one that is nearly another's name is likely a mistake, which nothing else would tell."""
+    shape = SHAPES.get(asked.kind) if asked.kind is not None else None
+    for path, meant in misspelt(shape, asked.obj) if shape is not None else ():
+        yield f"{path}: nobody knows this field, and it does nothing: {meant} is meant?"
 
 
 def _is_leaving(asked: Asked) -> bool:

@@ -6,18 +6,20 @@ import contextlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from structlog.testing import capture_logs
 
 from cluster.admission import Admission
 from cluster.embedded.http import KubernetesApi
 from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
-from cluster.kinds import CONFIG_MAP, JOB, NODE, SECRET, Kind
+from cluster.kinds import CONFIG_MAP, JOB, NODE, POD, SECRET, Kind
 from cluster.kubernetes import KubernetesCluster, connect, watch
 from cluster.kubernetes.answers import refusal
 from cluster.kubernetes.watch import KubernetesWatch
@@ -185,16 +187,52 @@ def test_a_kind_of_ours_that_is_away_is_asked_for_soon_and_missed_aloud_once(
 
     monkeypatch.setattr(KubernetesWatch, "_listing", listing)
     monkeypatch.setattr(KubernetesWatch, "_stream", stream)
-    with contextlib.closing(port.watch([JOB])) as watching:
+    with capture_logs() as outages, contextlib.closing(port.watch([JOB])) as watching:
         port.create(JOB, {"metadata": {"name": "train", "namespace": NS}, "spec": {}})
         until = time.monotonic() + 10
         while time.monotonic() < until and not any(event.kind == JOB for event in watching.drain()):
             time.sleep(0.01)
         assert time.monotonic() < until
     assert len(lists) == 5
-    assert [record.getMessage() for record in caplog.records if "cannot be watched" in record.getMessage()] == [
-        f"jobs.batch.volcano.sh cannot be watched now: {refused}"
-    ]
+    missed = [record.getMessage() for record in caplog.records if "cannot be watched" in record.getMessage()]
+    away = [(line["event"], line.get("error")) for line in outages if "not heard of" in line["event"]]
+    if isinstance(refused, Unavailable):
+        deaf = "what changes in the cluster is not heard of"
+        assert (missed, away) == ([], [(deaf, str(refused)), (f"{deaf}: no more", None)])
+    else:
+        assert (missed, away) == ([f"jobs.batch.volcano.sh cannot be watched now: {refused}"], [])
+
+
+def test_a_server_that_is_away_is_told_of_once_for_all_kinds(port: KubernetesCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_FIRST_PAUSE", "_LONGEST_PAUSE"):
+        monkeypatch.setattr(watch, name, 0.01)
+    kinds, tries = [JOB, POD, CONFIG_MAP], Counter[Kind]()
+    whole_list, whole_stream, back = KubernetesWatch._listing, KubernetesWatch._stream, threading.Event()
+
+    def answer(kind: Kind) -> None:
+        if not back.is_set():
+            tries[kind] += 1
+            raise Unavailable(f"the cluster does not answer: /{kind}?try={tries[kind]}")
+
+    def listing(self: KubernetesWatch, kind: Kind) -> Any:
+        if kind in tries:  # the first list of all went well
+            answer(kind)
+        return whole_list(self, kind)
+
+    def stream(self: KubernetesWatch, kind: Kind, *more: Any) -> str:
+        answer(kind)
+        return whole_stream(self, kind, *more)
+
+    monkeypatch.setattr(KubernetesWatch, "_listing", listing)
+    monkeypatch.setattr(KubernetesWatch, "_stream", stream)
+    with capture_logs() as said, contextlib.closing(port.watch(kinds)):
+        until = time.monotonic() + 10
+        while time.monotonic() < until and min(tries[kind] for kind in kinds) < 3:
+            time.sleep(0.01)
+        back.set()
+        while time.monotonic() < until and not any(line["event"].endswith("no more") for line in said):
+            time.sleep(0.01)
+    assert [line["log_level"] for line in said if "not heard of" in line["event"]] == ["warning", "info"]
 
 
 @pytest.mark.parametrize("text", [b"a: [b", b"\xff\xfe\x00"])

@@ -125,6 +125,18 @@ def test_a_built_in_queue_cannot_be_deleted(cluster: EmbeddedCluster) -> None:
     assert (response["allowed"], response["status"]["code"]) == (False, 403)
 
 
+def test_a_field_that_nobody_knows_is_kept_and_what_is_likely_meant_is_said(cluster: EmbeddedCluster) -> None:
+    manifest = job()
+    manifest["spec"]["minAvailabel"] = manifest["spec"].pop("minAvailable", 1)
+    manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["comand"] = ["sleep"]
+    response = validated(cluster, asked(JOB, manifest))
+    assert response["allowed"]
+    assert response["warnings"] == [
+        "spec.tasks[0].template.spec.containers[0].comand: nobody knows this field, and it does nothing: command is meant?",
+        "spec.minAvailabel: nobody knows this field, and it does nothing: minAvailable is meant?",
+    ]
+
+
 def test_warnings_say_what_may_keep_it_waiting(cluster: EmbeddedCluster) -> None:
     cluster.create(QUEUE, {"metadata": {"name": "small"}, "spec": {"capability": {"cpu": "1", "memory": "1Gi"}}})
     task = {**TASK, "template": {"spec": {"containers": [{"name": "m", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}}
