@@ -65,10 +65,14 @@ def look(read: Callable[[], Live], source: str, *, alone: bool) -> Live:
     return live
 
 
-def seen(text: str, at: datetime, source: str) -> None:
-    """The scheduler runs by a text since `at`: a version if it is none yet. News older than the newest version tell nothing."""
+def seen(text: str, at: datetime, source: str, *, newer: bool = False) -> None:
+    """The scheduler runs by a text since `at`: a version if it is none yet. News older than the newest version tell nothing.
+
+    `newer`: another one is there that it does not use, so that this one is only new if nobody ever saw it.
+    """
     with writing(ConfigurationVersion):
-        _take_in(text, at, source, "")
+        if not (newer and ConfigurationVersion.objects.filter(writing=Writing.DONE, text=text).exists()):
+            _take_in(text, at, source, "")
 
 
 def begin(text: str, who: str, source: str, note: str, live: Live) -> ConfigurationVersion:

@@ -237,7 +237,7 @@ def _write_configuration(state: ConfState) -> None:
         "faults": [asdict(fault) for fault in state.faults],
     }
     SchedulerConfiguration.objects.update_or_create(pk=1, defaults=values)
-    versions.seen(state.text, values["since"], state.source)
+    versions.seen(state.text, values["since"], state.source, newer=bool(state.faults))
     notify("configuration", ("1",))
 
 

@@ -11,7 +11,7 @@ from portal.cockpit.front import Asked
 from portal.live.answers import Answer, Row, Topic, Uids
 from portal.live.told import Told
 
-INTERVALS = {"2m": 0.25, "1h": 0.5, "24h": 2.0}
+INTERVALS = {"2m": 0.25, "1h": 0.5, "24h": 5.0}
 """Seconds between two deltas, by the range: of the thousands of cycles of a long one a second moves little."""
 
 

@@ -188,6 +188,8 @@ def test_a_broken_text_of_somebody_else_is_shown_as_one_that_is_not_used(cluster
     assert "is not used" in page(boss, "configuration")
     assert "does not run by it yet" not in page(boss, "configuration")
     assert versions.in_force().text == TEXT
+    tell(TEXT, broken="actions: 3\n", faults=(fault,))  # as a scheduler does that begins anew
+    assert len(history()) == 2
     url = reverse("cockpit:roll_back", args=[versions.in_force().pk])
     boss.post(url, {"base": versions.newest().pk})
     assert data(cluster)[KEY] == TEXT
