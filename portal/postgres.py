@@ -19,7 +19,7 @@ def database(url: str) -> dict[str, object]:
     except ValueError:
         raise ValueError("DATABASE_URL has a port that is none: write postgresql://user:password@host:5432/name") from None
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "portal.postgres_backend",
         "NAME": name,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

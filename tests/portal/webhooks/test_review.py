@@ -157,6 +157,22 @@ def queue(name: str, cpu: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"parent": "lab", "deserved": {"cpu": cpu}}}
 
 
+def test_what_another_replica_let_in_counts_as_soon_as_it_is_kept(cluster: EmbeddedCluster) -> None:
+    """Two webhooks share nothing but the cluster, which is what queues are weighed by."""
+    one, other = Pending(), Pending()
+    lab = {"metadata": {"name": "lab"}, "spec": {"deserved": {"cpu": "10"}}}
+    child = asked(QUEUE, queue("child", "6"))
+    assert not validated(cluster, child, other)["allowed"], "there is no parent yet"
+    assert validated(cluster, asked(QUEUE, lab), one)["allowed"]
+    cluster.create(QUEUE, lab)
+    assert validated(cluster, child, other)["allowed"], "refused for a parent that is there"
+    cluster.create(QUEUE, queue("child", "6"))
+    refused = validated(cluster, asked(QUEUE, queue("second", "6")), one)
+    assert not refused["allowed"], "let in beyond its parent, beside a child that the other replica let in"
+    cluster.delete(QUEUE, "child")
+    assert validated(cluster, asked(QUEUE, queue("second", "6")), one)["allowed"]
+
+
 def test_a_queue_on_its_way_counts_until_it_is_there_or_given_up(cluster: EmbeddedCluster) -> None:
     now = [0.0]
     pending = Pending(lambda: now[0])

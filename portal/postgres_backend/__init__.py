@@ -1,0 +1,1 @@
+"""PostgreSQL, as Django has it, but for what a migration leaves behind."""
