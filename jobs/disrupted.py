@@ -106,11 +106,14 @@ def _goes_with(pod: Obj, other: Obj, action: Action) -> bool:
 
 
 def _short(job: Obj, standing: Collection[Obj], stays: Collection[Obj]) -> dict[str, tuple[int, int]]:
-    """Roles that come below a minimum of their own: how many they have left, and how many they need."""
+    """Roles that come below a minimum of their own: how many they have left, and how many they need.
+
+    As for the scheduler, roles' minima count only where the job's own is not below their sum.
+    """
     found = {}
+    if int(job["spec"].get("minAvailable") or 0) < sum(map(minimum_of, tasks_of(job))):
+        return {}
     for task in tasks_of(job):
-        if task.get("minAvailable") is None and not task.get("partitionPolicy"):
-            continue
         had, left = (sum(role_of(pod) == task["name"] for pod in pods) for pods in (standing, stays))
         if left < minimum_of(task) <= had:
             found[str(task["name"])] = (left, minimum_of(task))

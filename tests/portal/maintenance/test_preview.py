@@ -148,7 +148,7 @@ def test_the_page_says_the_same_and_begins_it_without_a_script(site, boss, clien
     site.put("bare", "n0")
     client.force_login(boss, "django.contrib.auth.backends.ModelBackend")
     text = client.get("/drains/new/?node=n0&node=n1").content.decode()
-    assert "2 pods have to go, of 1 jobs." in text
+    assert "2 pods have to go. 1 job loses pods." in text
     assert "1 gang falls below its minimum." in text
     assert 'name="bare"' in text
     assert 'name="local_data"' not in text

@@ -112,7 +112,9 @@ def _order(
 def preview_lines(told: dict[str, Any]) -> list[str]:
     """What a drain would do, in lines."""
     pods, jobs = told["pods"], told["jobs"]
-    lines = [f"{pods['go']} pods would go, of {len(jobs)} jobs; {told['gangs_below_minimum']} gangs fall below their minimum."]
+    lines = [
+        f"Pods that would go: {pods['go']}; jobs that lose some: {len(jobs)}; gangs below their minimum: {told['gangs_below_minimum']}"
+    ]
     for job in jobs:
         name, owner = job["job"] or "a job that you may not see", job["owner"]
         whose = f" ({owner})" if owner else ""
@@ -127,7 +129,7 @@ def preview_lines(told: dict[str, Any]) -> list[str]:
         if why := in_own_language(job["waits"]):
             lines.append(f"    {why}")
     for budget in told["budgets"]:
-        name = budget["budget"] or "a disruption budget"
+        name = budget["budget"] or "A disruption budget"
         lines.append(f"{name} lets {budget['allowed_now']} of {budget['pods']} pods go now.")
     if pods["bare"]:
         lines.append(f"{pods['bare']} pods are made again by nobody: --force evicts them.")
