@@ -341,3 +341,15 @@ def test_who_may_only_look_changes_nothing(cluster, client, make_user):
     assert data(cluster)[KEY] == THEIRS
     with pytest.raises(Conflict):
         configuration.save(OTHER, versions.newest().pk, "x")
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\ud800", "é\u2028"])
+@pytest.mark.parametrize("where", ["text", "note"])
+def test_odd_characters_are_refused_or_kept_and_nothing_breaks(cluster, boss, odd, where):
+    given = {"text": OTHER, "version": versions.newest().pk, "note": ""}
+    given[where] += f"# {odd}"
+    answer = boss.put("/api/v1/scheduler/configuration", given, "application/json")
+    assert answer.status_code in (200, 400)
+    expected = given["text"] if answer.status_code == 200 else TEXT
+    assert (data(cluster)[KEY], versions.newest().text) == (expected, expected)
+    assert ConfigurationVersion.objects.filter(writing=Writing.BEGUN).count() == 0
