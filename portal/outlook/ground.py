@@ -20,7 +20,7 @@ from portal.simulations.history import run_times
 from portal.unblock.copy import View
 from scheduler.cache import SchedulerCache
 from scheduler.simulation.engine import Simulation
-from scheduler.simulation.estimate import Factors, Futures, Past, play
+from scheduler.simulation.estimate import SPREAD, Factors, Futures, Past, play
 
 FUTURES, LEAST_FUTURES = 12, 5
 HORIZON = 7 * 86_400.0
@@ -28,10 +28,10 @@ MOST = 200
 """Waiting jobs that are foretold, the first in line, beside those that are asked about."""
 DEEP = 2_000
 """Waiting jobs that are played, the first in line."""
-STEPS, LEAST_STEPS = 300, 10
+STEPS, LEAST_STEPS = 100, 10
 """Cycles after which a future is left: what has not started by then is not in sight. Fewer where cycles take long."""
 PERIOD, AHEAD = 120.0, 36_000.0
-"""Simulated seconds that one cycle joins, and those that a future looks ahead at least where something happens all the time."""
+"""Simulated seconds that the first cycles join, and that a future looks ahead at least, where something happens all the time."""
 BUDGET = 20.0
 """Processor seconds that one round is meant to take; fewer futures are played, and shorter ones, where that is not enough."""
 PAUSE = 0.5
@@ -71,7 +71,7 @@ class Ground:
         simulation.look()
         if not self.steps:
             self.steps = steps_within(time.thread_time() - begin)
-            self.period = max(PERIOD, AHEAD / self.steps)
+            self.period = period_for(self.steps)
         return simulation
 
     def play(self, objs: list[Obj], wanted: Collection[str], futures: int, pause: float) -> Futures:
@@ -101,6 +101,12 @@ def steps_within(cost: float) -> int:
     """How many cycles a future may have, when what is there takes so many processor seconds to arrive: a cycle takes a third."""
     left = BUDGET / LEAST_FUTURES - 2 * cost
     return max(LEAST_STEPS, min(STEPS, int(left / max(cost / 3, 1e-6))))
+
+
+def period_for(steps: int) -> float:
+    """What the first cycles join, so that so many reach far enough: later ones join a share of the time until then."""
+    even = min(steps, int(1 / SPREAD))
+    return max(PERIOD, AHEAD / (even * (1 + SPREAD) ** (steps - even)))
 
 
 class Pace:

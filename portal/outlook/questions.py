@@ -21,7 +21,7 @@ from portal.unblock import changes, line
 from portal.unblock.changes import Change
 from portal.unblock.copy import Copy, View
 from portal.unblock.line import Position
-from scheduler.simulation.estimate import Estimate, Futures
+from scheduler.simulation.estimate import SPREAD, Estimate, Futures
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +172,16 @@ def compare(found: Outlook, standing: Ground, before: Futures, after: Futures, m
         found.mine.append(Move(uid, _span(standing.at, then.get(uid)), said or Span(inf, inf)))
         found.by = found.by or (now[uid].by if uid in now else "")
     others = [Move(uid, _span(standing.at, then[uid]), _span(standing.at, now.get(uid))) for uid in then if uid not in set(mine)]
-    least = standing.period / 2  # within it starts are joined, and differ by chance
-    found.delayed = sorted(
-        (each for each in others if each.delay >= least), key=lambda each: (-each.delay, each.before and each.before.p50)
-    )
-    found.sooner = sum(each.delay <= -least for each in others)
+
+    def least(move: Move) -> float:
+        """Within half of what a cycle joins then, starts differ by chance."""
+        first = min(each.p50 for each in (move.before, move.after) if each is not None)
+        return max(standing.period, SPREAD * (first - standing.at)) / 2
+
+    others = [each for each in others if abs(each.delay) > 0]
+    later = [each for each in others if each.delay >= least(each)]
+    found.delayed = sorted(later, key=lambda each: (-each.delay, each.before and each.before.p50))
+    found.sooner = sum(each.delay <= -least(each) for each in others)
 
 
 def _span(at: float, said: Estimate | None) -> Span | None:

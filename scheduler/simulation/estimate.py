@@ -26,6 +26,8 @@ RECENT, LEAST = 80, 10
 UNKNOWN = 1.5
 """By what P90 is multiplied while no past estimate says better: futures are drawn from the past, and the world changes."""
 WIDEST = 20.0
+SPREAD = 0.1
+"""What one cycle of a future joins, as a share of the time until then: who starts tomorrow is not foretold to the minute."""
 STRETCH = 3600.0
 """Seconds of the past that are repeated at least: what came within minutes does not go on so for days."""
 MOST_NEW = 4000
@@ -166,6 +168,7 @@ def play(
         awaited, begin = set(wanted), thread_time()
         while awaited and (done := future.totals.cycles - now.totals.cycles) < found.steps and future.step():
             awaited -= {index for index in awaited if _start_of(future, index) is not None}
+            future.options = replace(options, period=max(period, SPREAD * (future.now - now.now)))
             if number == 0 and thread_time() - begin > most:
                 found.steps = done + 1
         for index in wanted:

@@ -191,6 +191,11 @@ def test_a_timeline_reaches_to_what_is_foretold(stage: Stage) -> None:
     assert {bar.state for bar in timeline.build(job, [], [], now, facts).lanes[0].bars} == {"pending"}
 
 
-@pytest.mark.parametrize(("cost", "steps"), [(0.0, 300), (0.03, 300), (0.1, 114), (0.6, 14), (1.5, 10), (30.0, 10)])
+@pytest.mark.parametrize(("cost", "steps"), [(0.0, 100), (0.1, 100), (0.6, 14), (1.5, 10), (30.0, 10)])
 def test_futures_are_shorter_where_cycles_take_long(cost: float, steps: int) -> None:
     assert ground.steps_within(cost) == steps
+
+
+@pytest.mark.parametrize(("steps", "period"), [(100, 120.0), (20, 36_000 / (10 * 1.1**10)), (10, 3600.0)])
+def test_ten_hours_are_looked_ahead_however_few_cycles_there_are(steps: int, period: float) -> None:
+    assert ground.period_for(steps) == pytest.approx(period)
