@@ -37,10 +37,17 @@ def test_a_bar_opens_its_cycle_and_new_cycles_come_by_themselves(page: Page, ser
     chart = page.locator("#ck-chart")
     expect(chart.locator("svg")).to_be_visible()
     expect(page.locator(".ba-figs .l").first).to_have_text("Cycle 5")
+    expect(page.locator("html")).to_have_attribute("data-link", "on")
+    page.evaluate("window.kept = document.querySelector('[data-part=last] tr[data-key]')")
     keep(6, 200.0, 1)
     expect(page.locator(".ba-figs .l").first).to_have_text("Cycle 6", timeout=15_000)
     expect(chart.locator("svg")).to_be_visible()
     expect(page.locator("#h-cycle")).to_have_text("Cycle 6")
+    expect(page.locator("[data-part=last] tr[data-key] td:first-child")).to_have_text(["6", "5", "4", "3", "2", "1"])
+    assert page.evaluate("[window.kept.isConnected, window.kept.cells[0].textContent]") == [
+        True,
+        "5",
+    ]  # it was moved, not drawn anew
     box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
