@@ -15,7 +15,7 @@ from cluster.events import Level, event_about
 from cluster.kinds import POD, POD_GROUP, QUEUE, Kind
 from cluster.port import Obj
 from cluster.rests import Rests
-from cluster.said import said
+from cluster.said import said, sayable
 from scheduler.framework.explain import QUIET, Verdict
 from scheduler.framework.session import Session
 from scheduler.model.jobs import JobInfo
@@ -26,7 +26,7 @@ from scheduler.wording import describe
 
 COMPONENT = "basalt-scheduler"
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
-_READY = "tasks in gang are ready to be scheduled"
+_READY = sayable("tasks in gang are ready to be scheduled")
 _WAITING = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 _SCHEDULED = (TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 

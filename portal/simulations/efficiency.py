@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
 from portal.simulations import picture
 from portal.simulations.outputs import duration, written
 
 NAMES = {
-    "gangs": "Basalt, gangs",
-    "pods": "pod by pod, jobs mixed",
-    "pods-in-order": "pod by pod, job after job",
+    "gangs": gettext_noop("Basalt, gangs"),
+    "pods": gettext_noop("pod by pod, jobs mixed"),
+    "pods-in-order": gettext_noop("pod by pod, job after job"),
 }
 Row = dict[str, Any]
 
@@ -63,20 +66,20 @@ def drawing(result: dict[str, Any]) -> str:
     rows: Sequence[Row] = result["rows"]
     counts, ways = list(dict.fromkeys(row["jobs"] for row in rows)), list(dict.fromkeys(row["way"] for row in rows))
     by_both = {(row["jobs"], row["way"]): row for row in rows}
-    heads = [f"{count} job" if count == 1 else f"{count} jobs" for count in counts]
-    names = [NAMES[way] for way in ways]
+    heads = [ngettext("%(count)s job", "%(count)s jobs", count) % {"count": count} for count in counts]
+    names = [_(NAMES[way]) for way in ways]
     spans = [[_of(by_both, count, way, "makespan") for way in ways] for count in counts]
     shares = [[_share(by_both.get((count, way))) for way in ways] for count in counts]
     setting = result["setting"]
-    title = (
-        f"Jobs of {setting['ps']} ps + {setting['workers']} workers on {setting['nodes']} nodes x {setting['gpus']} GPUs, "
-        f"{duration(setting['work'])} of work each"
-    )
+    title = _("Jobs of %(ps)s ps + %(workers)s workers on %(nodes)s nodes x %(gpus)s GPUs, %(work)s of work each") % {
+        **setting,
+        "work": duration(setting["work"]),
+    }
     parts = [
         picture.legend(names, 46),
-        picture.groups("All jobs done after", heads, names, spans, 66, 170, none="never"),
+        picture.groups(_("All jobs done after"), heads, names, spans, 66, 170, none=_("never")),
         picture.groups(
-            "Useful share of the GPU-hours held, %", heads, names, shares, 268, 150, label=lambda value: f"{value:.0f} %"
+            _("Useful share of the GPU-hours held, %%") % (), heads, names, shares, 268, 150, label=lambda value: f"{value:.0f} %"
         ),
     ]
     return picture.drawing(title, 450, parts)

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from cluster import runtime
+from portal.simulations.names import named
 
 
 class State(models.TextChoices):
@@ -67,6 +68,11 @@ class Simulation(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def name(self) -> str:
+        """The title as its reader has it."""
+        return named(self.title)
 
     @property
     def standing(self) -> State:

@@ -8,6 +8,9 @@ from math import floor, log10
 from typing import Any
 from xml.sax.saxutils import escape
 
+from django.utils.translation import gettext as _
+
+from portal.simulations.names import named
 from portal.simulations.outputs import duration
 
 COLOURS = ("#0f766e", "#b45309", "#6d28d9", "#be123c", "#1d4ed8", "#4d7c0f")
@@ -37,18 +40,20 @@ def comparison(title: str, results: Sequence[dict[str, Any]]) -> str:
     for result in results:
         times = [(sample["at"] - begin) / 86_400 for sample in result["course"]]
         shares = [100 * s["used"] / s["capacity"] if s["capacity"] else 0.0 for s in result["course"]]
-        use.append(Line(result["name"], list(zip(times, shares, strict=True))))
-        waiting.append(Line(result["name"], list(zip(times, [float(s["waiting"]) for s in result["course"]], strict=True))))
+        use.append(Line(named(result["name"]), list(zip(times, shares, strict=True))))
+        waiting.append(
+            Line(named(result["name"]), list(zip(times, [float(s["waiting"]) for s in result["course"]], strict=True)))
+        )
     sizes = list(dict.fromkeys(size for result in results for size in result["summary"]["wait_by_size"]))
     bars = [[_mean(result, size) for result in results] for size in sizes]
-    names = [result["name"] for result in results]
+    names = [named(result["name"]) for result in results]
     parts = [
         legend(names, 44),
-        lines(f"{unit}s in use, %, over days", use, 70, 150, most=100.0),
-        lines("Jobs that wait, over days", waiting, 262, 150),
-        groups(f"Mean wait by {unit}s asked", sizes, names, bars, 454, 150),
+        lines(_("%(unit)ss in use, %%, over days") % {"unit": unit}, use, 70, 150, most=100.0),
+        lines(_("Jobs that wait, over days"), waiting, 262, 150),
+        groups(_("Mean wait by %(unit)ss asked") % {"unit": unit}, sizes, names, bars, 454, 150),
     ]
-    return drawing(title, 640, parts)
+    return drawing(named(title), 640, parts)
 
 
 def _mean(result: dict[str, Any], size: str) -> float | None:

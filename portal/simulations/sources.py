@@ -147,7 +147,10 @@ def _queues(jobs: list[Job]) -> list[Obj]:
 
 def _notes(trace: Trace, nodes: list[Obj]) -> list[str]:
     gpus = sum(gpus_of(node["status"]["allocatable"]) for node in nodes)
-    return [*trace.notes, f"{trace.shape}: {len(trace.jobs):,} jobs on {len(nodes):,} nodes with {gpus:,.0f} GPUs"]
+    return [*trace.notes, said(
+        "%(shape)s: %(jobs)s jobs on %(nodes)s nodes with %(gpus)s GPUs",
+        shape=trace.shape, jobs=f"{len(trace.jobs):,}", nodes=f"{len(nodes):,}", gpus=f"{gpus:,.0f}",
+    )]  # fmt: skip
 
 
 def _reach(workload: Workload, load: float) -> None:
@@ -164,7 +167,13 @@ def _reach(workload: Workload, load: float) -> None:
         raise WorkloadError([said("the load cannot be set: the jobs ask nothing of what nodes have, or all arrive at once")])
     factor = load * capacity * span / work
     workload.jobs = [replace(job, duration=job.duration * factor) for job in workload.jobs]
-    workload.notes.append(f"run times are multiplied by {factor:.4g}, so that the jobs ask {load:.0%} of the cluster on average")
+    workload.notes.append(
+        said(
+            "run times are multiplied by %(factor)s, so that the jobs ask %(load)s of the cluster on average",
+            factor=f"{factor:.4g}",
+            load=f"{load:.0%}",
+        )
+    )
 
 
 # -- snapshots -------------------------------------------------------------------------------------------------------------
@@ -202,7 +211,12 @@ def of_files(files: Files, name: str, wanted: Wanted) -> Workload:
     if not found.jobs:
         raise WorkloadError([said("%(name)s: there is no job in it that runs or waits", name=name)])
     found.notes.append(
-        f"{len(found.jobs):,} jobs; one that does not state its run time ({objects.SIM_DURATION}) runs {wanted.run_time:g} s"
+        said(
+            "%(jobs)s jobs; one that does not state its run time (%(key)s) runs %(seconds)s s",
+            jobs=f"{len(found.jobs):,}",
+            key=objects.SIM_DURATION,
+            seconds=f"{wanted.run_time:g}",
+        )
     )
     return found
 

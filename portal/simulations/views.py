@@ -20,7 +20,8 @@ from cluster.said import said, words
 from portal.models import Simulation, SimulationKind, State
 from portal.simulations import efficiency, outputs, picture, present, work
 from portal.simulations.forms import SimulationForm
-from portal.simulations.words import comparison, experiment_rows, length, titles
+from portal.simulations.names import ANOTHER, DEFAULT, IN_FORCE, NOW, WORTH, named
+from portal.simulations.words import comparison, experiment_rows, length, notes, titles
 from portal.unblock import copy
 from scheduler import conf as configuration
 from scheduler.simulation.workload import WorkloadError
@@ -87,7 +88,7 @@ def _make(request: HttpRequest, form: SimulationForm) -> Simulation:
             "jobs": given["jobs"], "repetitions": given["repetitions"] or 5, "nodes": 2, "gpus": 4, "work": 600.0,
             "patience": float(600 if given["patience"] is None else given["patience"]), "seed": given["seed"] or 0,
         }  # fmt: skip
-        title = given["title"] or _("What gang scheduling is worth")
+        title = given["title"] or WORTH
         return Simulation.objects.create(kind=given["kind"], title=title, owner=owner, params=params)
     params = {name: given[name] for name in ("source", "nodes", "part", "limit", "load", "seed") if given[name]}
     params["confs"] = _confs(given)
@@ -97,7 +98,7 @@ def _make(request: HttpRequest, form: SimulationForm) -> Simulation:
         params["file"] = given["trace"]
     else:
         params = {**params, "source": "now", "content": _now()}
-    title = given["title"] or str(params.get("file") or _("The cluster as it is now"))
+    title = given["title"] or str(params.get("file") or NOW)
     made = Simulation(kind=given["kind"], title=title[:200], owner=owner, params=params)
     made.pk = None
     _check(made)
@@ -117,11 +118,11 @@ def _check(made: Simulation) -> None:
 def _confs(given: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     if given["in_force"]:
-        found.append((_("in force"), work.conf_in_force()))
+        found.append((IN_FORCE, work.conf_in_force()))
     if given["default"]:
-        found.append((_("Volcano's default"), configuration.DEFAULT))
+        found.append((DEFAULT, configuration.DEFAULT))
     if given["other"].strip():
-        found.append((_("another"), given["other"]))
+        found.append((ANOTHER, given["other"]))
     return found
 
 
@@ -146,8 +147,8 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     if found.result and found.kind == SimulationKind.EFFICIENCY:
         context |= {"rows": experiment_rows(found.result), "chart": found.result}
     elif found.result:
-        context |= {"table": comparison(found.result["results"]), "notes": found.result["notes"], "chart": titles(found.result)}
-        context["names"] = [result["name"] for result in found.result["results"]]
+        context |= {"table": comparison(found.result["results"]), "notes": notes(found.result), "chart": titles(found.result)}
+        context["names"] = [named(result["name"]) for result in found.result["results"]]
     return render(request, "portal/simulations/detail.html", context)
 
 

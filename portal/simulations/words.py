@@ -8,7 +8,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from cluster.said import unpacked, words
 from portal.simulations import efficiency, outputs
+from portal.simulations.names import named
 
 MEASURES = {
     "jobs": gettext_lazy("Jobs"),
@@ -67,7 +69,7 @@ def titles(result: dict[str, Any]) -> dict[str, Any]:
         course, waits = each["course"], each["summary"]["wait_by_size"]
         begin = course[0]["at"] if course else 0.0
         series.append({
-            "name": each["name"],
+            "name": named(each["name"]),
             "times": [round((sample["at"] - begin) / one, 5) for sample in course],
             "use": [round(100 * s["used"] / s["capacity"], 2) if s["capacity"] else 0 for s in course],
             "waiting": [sample["waiting"] for sample in course],
@@ -106,3 +108,9 @@ def experiment_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
             "share": f"{100 * each.share:.0f} %", "done": [never if at == "never" else at for at in each.done],
         })  # fmt: skip
     return found
+
+
+def notes(result: dict[str, Any]) -> list[str]:
+    """What was assumed, in the reader's language where our words were kept."""
+    kept = result["notes"]
+    return [words(unpacked(said, note)) for note, said in zip(kept, result.get("said") or [""] * len(kept), strict=True)]

@@ -23,6 +23,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from cluster import runtime
+from cluster.said import packed as as_kept
 from cluster.said import said
 from portal.models import SchedulerConfiguration, Simulation, SimulationKind, State
 from portal.simulations import outputs, present, sources
@@ -160,7 +161,12 @@ def _replay(simulation: Simulation, watch: _Watch) -> dict[str, Any]:
     results = runner.run()
     clear(here)
     table = packed(outputs.as_csv(results).encode())
-    return {"notes": workload.notes, "results": [{**result, "jobs": []} for result in results], "csv": table}
+    return {
+        "notes": workload.notes,
+        "said": [as_kept(note) for note in workload.notes],
+        "results": [{**result, "jobs": []} for result in results],
+        "csv": table,
+    }
 
 
 def packed(content: bytes) -> str:
@@ -182,7 +188,9 @@ def read(params: dict[str, Any], here: Path) -> Workload:
         found = present.workload(kept["objects"], kept["now"], run_times(), wanted.seed)
         if not found.jobs:
             raise WorkloadError([said("nothing runs or waits in the cluster")])
-        found.notes.append("a job that does not state its run time runs as long as ended jobs like it did, drawn by the seed")
+        found.notes.append(
+            said("a job that does not state its run time runs as long as ended jobs like it did, drawn by the seed")
+        )
         found.digest = f"now/{here.name}"
         return found
     if params["source"] == "trace":

@@ -172,6 +172,13 @@ def told(event: Event) -> str:
 
 
 @register.simple_tag
+def condition(message: str | None) -> str:
+    """What a condition of an object says: in the reader's language where it is a fixed text of ours, else as it was written."""
+    found = _(message) if message else ""
+    return found if found != message or get_language() == "en" else format_html('<span lang="en">{}</span>', found)
+
+
+@register.simple_tag
 def zone() -> str:
     """The reader's time zone now, as its distance from UTC."""
     return offset_of(timezone.localtime())

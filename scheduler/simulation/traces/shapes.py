@@ -25,7 +25,8 @@ POLLUX_HOURS: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 """GPU-hours of an application, from and to: the classes of table 1 in Qiao et al. (OSDI 2021). The trace has no run times."""
 OPENB_NAMES = "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"
-SHARES = "a share of a GPU is a plain amount of its node: which card a pod had is not in the trace"
+SHARES = said("a share of a GPU is a plain amount of its node: which card a pod had is not in the trace")
+UNTIMED = said("it has no times: one pod comes a second, and runs 30 days")
 STAYS = 30 * 86_400.0
 """Seconds for which a pod runs of which no time is known."""
 
@@ -219,5 +220,5 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape("tiresias", ("job_id", "num_gpu", "submit_time", "duration"), _tiresias),
     Shape("openb", (*OPENB_NAMES, "creation_time", "deletion_time", "scheduled_time"), _openb, notes=(SHARES,)),
-    Shape("openb sizes", OPENB_NAMES, _untimed, notes=(SHARES, "it has no times: one pod comes a second, and runs 30 days")),
+    Shape("openb sizes", OPENB_NAMES, _untimed, notes=(SHARES, UNTIMED)),
 )  # fmt: skip

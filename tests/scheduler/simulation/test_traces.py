@@ -167,7 +167,7 @@ def test_a_shape_of_tiresias() -> None:
 def test_nodes_of_a_virtual_cluster() -> None:
     lines = ["vc,node num", "a,2", "b,3"]
     assert len(node_lists.read("n.csv", lines, part="b")) == 3
-    with pytest.raises(WorkloadError, match="there is no node in it for c"):
+    with pytest.raises(WorkloadError, match="there is no node for c in it"):
         node_lists.read("n.csv", lines, part="c")
 
 
