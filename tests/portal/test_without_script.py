@@ -29,6 +29,7 @@ PARTS = {
 }
 """Routes that answer scripts alone, and where the same is without one."""
 NEEDS_MORE = {
+    "drains:detail": "portal/maintenance/drain.html",
     "jobs:bulk_detail": "jobs/bulk.html",
     "portal:workload": "portal/overview_body.html",
     "priority": "portal/priority.html",

@@ -112,9 +112,8 @@ def _order(
 def preview_lines(told: dict[str, Any]) -> list[str]:
     """What a drain would do, in lines."""
     pods, jobs = told["pods"], told["jobs"]
-    lines = [
-        f"Pods that would go: {pods['go']}; jobs that lose some: {len(jobs)}; gangs below their minimum: {told['gangs_below_minimum']}"
-    ]
+    below = told["gangs_below_minimum"]
+    lines = [f"Pods that would go: {pods['go']}; jobs that lose some: {len(jobs)}; gangs below their minimum: {below}"]
     for job in jobs:
         name, owner = job["job"] or "a job that you may not see", job["owner"]
         whose = f" ({owner})" if owner else ""
