@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.test import Client
+from django.utils import translation
 
 from cluster import runtime
+from cluster.rows import event_row
+from cluster.said import packed, said
+from portal.simulations.names import DEFAULT, IN_FORCE, named
+from tests import factories as make
 from tests.portal.rest import Api, manifest
 from tests.portal.test_one_language import SENTENCE
 
@@ -96,10 +103,6 @@ def test_a_wrong_password_is_told_in_chinese(client: Client, make_user: Any):
 
 
 def test_what_a_password_lacks_is_told_in_chinese(make_user: Any):
-    from django.contrib.auth.password_validation import validate_password
-    from django.core.exceptions import ValidationError
-    from django.utils import translation
-
     user = get_user_model()(username="zhouzhou")
     with translation.override("zh-hans"):
         for password in ("1234", "password", "zhouzhou"):
@@ -113,3 +116,36 @@ def test_a_form_without_its_token_is_refused_in_chinese(make_user: Any):
     page = browser.post("/sign-in/", {"username": "a", "password": "b"}, headers={"Accept-Language": "zh-CN"})
     assert page.status_code == 403
     assert not SENTENCE.search(re.sub(r"<script.*?</script>|<[^>]*>", " ", page.getvalue().decode(), flags=re.S))
+
+
+EVENTS = ("/jobs/{uid}/", "/jobs/{uid}/?tab=events")
+
+
+@pytest.mark.parametrize("path", EVENTS)
+def test_events_of_ours_are_said_in_chinese_and_foreign_ones_are_marked_as_english(client: Client, make_user: Any, path: str):
+    ours = said("claim %(name)r could not be made: %(error)s", name="data", error=said("%(name)s is being deleted", name="q"))
+    job = make.job("train")
+    told = make.event(job, "PVCError", str(ours), said=packed(ours))
+    lying = make.event(job, "Lie", "all is <well>", said=packed(ours))
+    make.save([job], [told, lying, make.event(job, "Pulled", "image is there")])
+    client.force_login(make_user("zhou", staff=True), "django.contrib.auth.backends.ModelBackend")
+    page = client.get(path.format(uid=job.uid), headers={"Accept-Language": "zh-CN"}).getvalue().decode()
+    assert "申领 &#x27;data&#x27; 未能创建：q 正在删除" in page
+    assert '<span lang="en">all is &lt;well&gt;</span>' in page
+    assert '<span lang="en">image is there</span>' in page
+    page = client.get(path.format(uid=job.uid)).getvalue().decode()
+    assert "claim &#x27;data&#x27; could not be made: q is being deleted" in page
+    assert 'lang="en">image' not in page
+
+
+def test_rows_carry_what_an_event_says_in_each_language(make_user: Any):
+    ours = said("created job %(name)s", name="a")
+    told = make.event(make.job("train"), "Created", str(ours), said=packed(ours))
+    assert event_row(told)["words"] == {"en": "created job a", "zh-hans": "已创建作业 a"}
+    assert event_row(make.event(make.job("train"), "Pulled", "image"))["words"] == {"en": "image"}
+
+
+def test_names_that_nobody_gave_are_the_readers(make_user: Any):
+    with translation.override("zh-hans"):
+        assert [named(name) for name in (IN_FORCE, DEFAULT, "mine")] == ["生效中", "Volcano 默认配置", "mine"]
+    assert named(IN_FORCE) == "in force"
