@@ -30,7 +30,7 @@ SPREAD = 0.1
 """What one cycle of a future joins, as a share of the time until then: who starts tomorrow is not foretold to the minute."""
 STRETCH = 3600.0
 """Seconds of the past that are repeated at least: what came within minutes does not go on so for days."""
-MOST_NEW = 4000
+MOST_NEW = 1000
 """New jobs in a future at most: what comes after so many of them decides nothing any more."""
 
 
