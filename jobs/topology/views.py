@@ -63,6 +63,7 @@ def domain(request: HttpRequest, name: str) -> HttpResponse:
         "state_words": gpu_words.states(),
         "legend": [],
         "is_large": row.nodes > NODES,
+        "may_drain": policy().may(request.user, "nodes.change"),
     }
     if not context["is_large"]:
         context["nodes"] = nodes = _nodes(request, row, known.unusable_parts)

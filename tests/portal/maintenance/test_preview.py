@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client, override_settings
+from django.urls import reverse
 from django.utils import translation
 
-from cluster.kinds import DAEMON_SET, NODE, REPLICA_SET
+from cluster.kinds import DAEMON_SET, HYPER_NODE, NODE, REPLICA_SET
+from cluster.projection import Batch
 from portal.maintenance import rights
 from portal.maintenance.models import Drain
 from portal.maintenance.preview import as_json, preview
+from portal.mirror import PROJECTIONS
 from portal.outlook import questions
 from portal.unblock import copy
 from tests.portal.maintenance.world import LOCAL
 from tests.portal.pages import streamed
+from tests.scheduler.topology.world import domain
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -236,3 +240,29 @@ def test_when_a_job_that_is_not_placed_at_once_is_likely_to_start_is_foretold(si
     assert mine.uid == made[1].uid
     assert mine.after is not None
     assert mine.after.p50 > answer.at  # two nodes are needed, and one takes pods
+
+
+def test_a_drain_is_cancelled_by_its_page(site, boss, make_user, client: Client):
+    site.put("a", "n0", by=REPLICA_SET, labels={"app": "db"})
+    site.budget("db", 1, app="db")
+    drain = site.drain(boss, "n0")
+    site.look()
+    client.force_login(make_user("user"), "django.contrib.auth.backends.ModelBackend")
+    assert b"Cancel, and let" not in client.get(f"/drains/{drain.pk}/").content
+    assert client.post(f"/drains/{drain.pk}/", {"do": "uncordon"}).status_code == 403
+    client.force_login(boss, "django.contrib.auth.backends.ModelBackend")
+    assert b"Cancel, and let" in client.get(f"/drains/{drain.pk}/").content
+    assert client.post(f"/drains/{drain.pk}/", {"do": "uncordon"}).status_code == 302
+    site.look()
+    drain.refresh_from_db()
+    assert (drain.state, site.is_cordoned("n0")) == ("cancelled", False)
+
+
+def test_a_network_domain_is_drained_from_its_page(site, boss, make_user, client: Client):
+    site.cluster.create(HYPER_NODE, domain("rack", 1, ["n0", "n1"]))
+    PROJECTIONS[HYPER_NODE].project(Batch(site.cluster.list(HYPER_NODE).items))
+    client.force_login(boss, "django.contrib.auth.backends.ModelBackend")
+    link = "/drains/new/?node=n0&amp;node=n1"
+    assert link in client.get(reverse("topology:domain", args=["rack"])).content.decode()
+    client.force_login(make_user("user"), "django.contrib.auth.backends.ModelBackend")
+    assert link not in client.get(reverse("topology:domain", args=["rack"])).content.decode()
