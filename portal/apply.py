@@ -250,23 +250,12 @@ def _unknown(api_version: Any, kind: Any) -> FieldError:
         return FieldError("/kind", said("must name the kind of object"), "required")
     group = api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
     if kind in LATER and group.endswith("volcano.sh"):
-        return FieldError(
-            "/kind",
-            said("%(kind)s: %(later)s are not served yet by this version of Basalt", kind=kind, later=LATER[kind]),
-            "not_served",
-        )
+        later = said("%(kind)s: %(later)s are not served yet by this version of Basalt", kind=kind, later=LATER[kind])
+        return FieldError("/kind", later, "not_served")
     of_kind = [k.api_version for k in ORDER if k.kind == kind]
     if of_kind:
-        return FieldError(
-            "/apiVersion",
-            said(
-                "%(kind)s is known as %(known)s, not %(api_version)r",
-                kind=kind,
-                known=", ".join(of_kind),
-                api_version=api_version,
-            ),
-            "unknown",
-        )
+        facts: dict[str, Any] = {"kind": kind, "known": ", ".join(of_kind), "api_version": api_version}
+        return FieldError("/apiVersion", said("%(kind)s is known as %(known)s, not %(api_version)r", **facts), "unknown")
     if any(k.kind == kind and k.api_version == api_version for k in KINDS):
         return FieldError(
             "/kind", said("a %(kind)s is made by the cluster or by an action, not applied", kind=kind), "not_applied"
