@@ -10,7 +10,6 @@ from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +17,7 @@ from rest_framework.viewsets import ViewSet
 
 from cluster.errors import BadRequest, FieldError
 from cluster.rest.idempotency import once
+from cluster.rest.parsers import JSONParser
 from cluster.rest.views import Allowed, route
 from cluster.said import said
 from portal.maintenance import acts, asked, progress
