@@ -15,8 +15,7 @@ from cluster.leaving import has_local_data, has_to_go, is_bare
 from cluster.port import Cluster, Eviction, Obj
 from cluster.projection import Batch, project_events
 from cluster.said import said
-from cluster.said import said
-from portal.maintenance.models import Drain, DrainedNode, Mode
+from portal.maintenance.models import Drain, DrainedNode
 
 log = structlog.get_logger(__name__)
 
@@ -121,19 +120,12 @@ def tell_jobs(cluster: Cluster, drain: Drain, row: DrainedNode, jobs: dict[str, 
     return told
 
 
-def _told(drain: Drain, node: str) -> str:
-    """What a job's event says: a sentence, so that it is read in any language."""
-    values = {"node": node, "user": drain.user, "reason": drain.reason}
-    if drain.mode == Mode.EVICT:
-        return said("node %(node)s is drained by %(user)s: %(reason)s; the pods of this job there are evicted", **values)
+def _then(drain: Drain) -> str:
+    if drain.mode == "evict":
+        return said("its pods there are evicted")
     if drain.deadline is None:
-        return said("node %(node)s is drained by %(user)s: %(reason)s; the pods of this job there are waited for", **values)
-    values["until"] = objects.stamp(drain.deadline.timestamp())
-    if drain.mode == Mode.WAIT:
-        return said(
-            "node %(node)s is drained by %(user)s: %(reason)s; the pods of this job there are waited for until %(until)s",
-            **values,
-        )
-    return said(
-        "node %(node)s is drained by %(user)s: %(reason)s; the pods of this job there are evicted after %(until)s", **values
-    )
+        return said("its pods there are waited for")
+    until = objects.stamp(drain.deadline.timestamp())
+    if drain.mode == "wait-then-evict":
+        return said("its pods there are waited for until %(until)s, then they are evicted", until=until)
+    return said("its pods there are waited for until %(until)s", until=until)
