@@ -27,4 +27,5 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(port or ""),
         "OPTIONS": dict(parse_qsl(parts.query)),
         "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,  # after a restart no request finds a connection that is none any more
     }

@@ -28,7 +28,6 @@ from cluster.kinds import COMMAND, JOB
 from cluster.port import Cluster, Obj, Victim
 from cluster.port import Outcome as Outcome_
 from cluster.projection import Batch, notify
-from cluster.reconnect import reconnect
 from jobs.bulk.asking import DELETE, PRIORITY, Whose, judge
 from jobs.bulk.models import BulkItem, BulkOperation, BulkState, Outcome
 from jobs.choices import JobPhase
@@ -82,7 +81,6 @@ class Worker:
                     pass
                 away.answered()
             except (DatabaseError, ApiError) as error:
-                reconnect()
                 away.failed(error)
                 operation = None
             if operation is None:

@@ -14,7 +14,6 @@ from cluster.away import Away
 from cluster.errors import ApiError
 from cluster.logs.records import seconds
 from cluster.logs.remote import Troubles
-from cluster.reconnect import reconnect
 from jobs.choices import JobPhase, PodPhase
 from jobs.logs import sources
 from jobs.logs.asked import Asked
@@ -74,7 +73,6 @@ def run(stop: threading.Event) -> None:
                     _keep_or_say(job, logs)
             database.answered()
         except DatabaseError as error:
-            reconnect()
             database.failed(error)
 
 

@@ -18,6 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from cluster import machines, objects, runtime
+from cluster.away import Away
 from cluster.errors import ApiError, NotFound
 from cluster.kinds import NODE
 from cluster.leaving import DRAIN, drain_of
@@ -45,6 +46,7 @@ class Worker:
 
     def __init__(self, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()[:40]}-{os.getpid()}-{threading.get_ident()}"[:64]
+        self._away, self._held_up = Away("drains pause, for the database does not answer"), Away("drains pause")
 
     def run(self, stop: threading.Event) -> None:
         """Until told to stop."""
@@ -55,6 +57,7 @@ class Worker:
 
     def look(self, stop: threading.Event | None = None) -> None:
         """One step of every drain that is free; what fails in one keeps none of the others."""
+        failed: ApiError | None = None
         try:
             for drain in self.take():
                 if stop is not None and stop.is_set():
@@ -62,9 +65,14 @@ class Worker:
                 try:
                     self.step(drain)
                 except ApiError as error:
-                    log.warning("a drain pauses", drain=str(drain.pk), error=error.message)
+                    failed = error
+            self._away.answered()
         except DatabaseError as error:
-            log.warning("drains pause", error=str(error))
+            self._away.failed(error)
+        if failed is not None:
+            self._held_up.failed(failed)
+        else:
+            self._held_up.answered()
 
     def take(self) -> list[Drain]:
         """The drains that have not ended and that nobody else holds, oldest first, now held by this worker."""
