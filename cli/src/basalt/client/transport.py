@@ -15,7 +15,7 @@ import httpx
 
 from basalt.client.errors import BasaltError, Refused, ServerFailed, SignedOut, Unreachable, Untrusted, of_problem
 
-Query = Mapping[str, str | int | bool | Sequence[str] | None]
+Query = Mapping[str, str | float | bool | Sequence[str] | None]
 PAUSES = (0.2, 0.8)
 """Seconds before each further try of a request that may be repeated without harm."""
 _AGAIN = (502, 503, 504)
@@ -184,6 +184,6 @@ def _params(query: Query | None) -> httpx.QueryParams:
     for name, value in (query or {}).items():
         if value is None or value == "" or value is False:
             continue
-        values = [value] if isinstance(value, (str, int)) else value
+        values = [value] if isinstance(value, (str, int, float)) else value
         params.extend((name, "true" if each is True else str(each)) for each in values)
     return httpx.QueryParams(params)
