@@ -32,7 +32,7 @@ STEPS, LEAST_STEPS = 100, 10
 """Cycles after which a future is left: what has not started by then is not in sight. Fewer where cycles take long."""
 PERIOD, AHEAD = 120.0, 36_000.0
 """Simulated seconds that the first cycles join, and that a future looks ahead at least, where something happens all the time."""
-BUDGET = 10.0
+BUDGET = 6.0
 """Processor seconds that one round is meant to take; fewer futures are played, and shorter ones, where that is not enough."""
 PAUSE = 0.5
 """Seconds of rest for each second of work."""
