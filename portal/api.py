@@ -16,7 +16,6 @@ from knox.views import LoginView, LogoutAllView, LogoutView
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication, BasicAuthentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,6 +25,7 @@ from rest_framework.views import APIView
 from cluster import runtime
 from cluster.api import urlpatterns as cluster_urls
 from cluster.rest.idempotency import once
+from cluster.rest.parsers import JSONParser
 from cluster.rest.views import NAMESPACE, Manifest, is_dry_run, route
 from cluster.said import said
 from jobs.api import urlpatterns as jobs_urls

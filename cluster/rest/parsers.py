@@ -1,4 +1,4 @@
-"""Manifests as request bodies: JSON or YAML, one document or several, never more than 1 MiB."""
+"""Request bodies, never more than 1 MiB: manifests as JSON or YAML, one document or several, and questions as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-from cluster.documents import Document, load
+from cluster.documents import Document, load, load_json
 from cluster.errors import BadRequest, FieldError
 from cluster.rest.problems import TooLarge
 from cluster.said import said
@@ -26,9 +26,7 @@ class JSONManifestParser(BaseParser):
     media_type = "application/json"
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
-        body = stream.read(LIMIT + 1)
-        if len(body) > LIMIT:
-            raise TooLarge(said("A body has at most %(limit)s bytes; send large manifests in parts.", limit=f"{LIMIT:,}"))
+        body = _read(stream)
         found = Body(load(body, limit=LIMIT))
         found.text = body.decode("utf-8-sig")
         return found
@@ -50,6 +48,22 @@ class TextYAMLManifestParser(JSONManifestParser):
     """YAML as text."""
 
     media_type = "text/*"
+
+
+class JSONParser(BaseParser):
+    """Any JSON value; what no database can hold is refused, and so are depths. Raises TooLarge, BadRequest."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
+        return load_json(_read(stream), limit=LIMIT)
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    body = stream.read(LIMIT + 1)
+    if len(body) > LIMIT:
+        raise TooLarge(said("A body has at most %(limit)s bytes; send large manifests in parts.", limit=f"{LIMIT:,}"))
+    return body
 
 
 def only(documents: Any) -> Document:

@@ -13,7 +13,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import JSONParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,6 +21,7 @@ from rest_framework.viewsets import ViewSet
 from cluster.errors import Conflict
 from cluster.rest.idempotency import once
 from cluster.rest.paging import KeysetPagination
+from cluster.rest.parsers import JSONParser
 from cluster.rest.views import route
 from cluster.said import said
 from jobs.bulk import impact, pages
