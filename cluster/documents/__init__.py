@@ -16,7 +16,7 @@ from cluster.documents.to_yaml import RARE_BREAKS, dump
 from cluster.port import Obj
 from cluster.said import said
 
-__all__ = ["MAX_NODES", "RARE_BREAKS", "Document", "dump", "load"]
+__all__ = ["MAX_NODES", "RARE_BREAKS", "Document", "dump", "load", "load_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,14 @@ def load(text: str | bytes, *, limit: int = 1_048_576, most: int = MAX_NODES) ->
     if not documents:
         refuse(said("there is no object in the text"))
     return documents
+
+
+def load_json(text: bytes, *, limit: int = 1_048_576, most: int = MAX_NODES) -> Any:
+    """The one value of a JSON text that is no manifest, within the same bounds. Raises BadRequest."""
+    values = [value for _number, value, _lines in read_json(_decoded(text, limit), most)]
+    if len(values) != 1:
+        refuse(said("give one JSON value, not %(count)s", count=len(values)))
+    return values[0]
 
 
 def _decoded(text: str | bytes, limit: int) -> str:
