@@ -18,7 +18,9 @@ from cluster.said import said
 from scheduler.arguments import Arguments, ConfError, Fault
 from scheduler.framework import registry
 
-__all__ = ["DEFAULT", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "load"]
+__all__ = [
+    "DEFAULT", "LONGEST", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "first", "load",
+]  # fmt: skip
 
 DEFAULT = """\
 actions: "enqueue, allocate, backfill"
@@ -50,7 +52,11 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 )  # fmt: skip
 """Every switch and its default. Some begin with `enable`, some with `enabled`."""
 
+LONGEST = 100_000
+"""Characters of a configuration."""
 _MOST = 10_000
+_FAULTS = 100
+"""Faults that are told; a text can have as many as characters."""
 _METRICS_INTERVAL = "30s"
 _METRICS = {
     "type", "address", "interval", "tls.insecureSkipVerify",
@@ -120,14 +126,27 @@ def _unfolded(node: yaml.Node, known: dict[int, int]) -> int:
     """How many values there are when all that is repeated by name is written out; what stands in itself counts as one."""
     if id(node) not in known:
         known[id(node)] = 1
-        if not isinstance(node, yaml.ScalarNode):
-            parts = (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
-            known[id(node)] += sum(_unfolded(part, known) for part in parts)
+        known[id(node)] += sum(_unfolded(part, known) for part in _inner(node))
     return known[id(node)]
 
 
+def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
+    """The values right inside a value."""
+    if not isinstance(node, yaml.ScalarNode):
+        yield from (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
+
+
+def first(faults: list[Fault]) -> list[Fault]:
+    """The first of the faults by line, and how many more there are."""
+    told = sorted(faults, key=lambda fault: fault.line)[:_FAULTS]
+    more = len(faults) - len(told)
+    return [*told, Fault(0, said("and %(count)s more faults", count=more))] if more else told
+
+
 def load(text: str = DEFAULT) -> Configuration:
-    """Read and check a whole configuration. Raises ConfError with every fault."""
+    """Read and check a whole configuration. Raises ConfError with its faults, the first of them where there are very many."""
+    if len(text) > LONGEST:
+        raise ConfError(Fault(0, said("A configuration has at most %(count)s characters", count=LONGEST)))
     registry.load_builtin()
     return _Reader().read(text)
 
@@ -142,12 +161,17 @@ class _Reader:
     def read(self, text: str) -> Configuration:
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
-        except (yaml.YAMLError, RecursionError) as error:
+        except RecursionError:
+            raise ConfError(Fault(0, said("not YAML: %(problem)s", problem=said("values are nested too deep")))) from None
+        except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             problem = getattr(error, "problem", None) or str(error)
             raise ConfError(Fault(mark.line + 1 if mark else 0, said("not YAML: %(problem)s", problem=problem))) from None
         if root is None:
             raise ConfError(Fault(0, said("the configuration is empty: it needs actions and tiers")))
+        if (grown := self._grown(root)) is not None:
+            told = said("the value unfolds to more than %(most)s values", most=_MOST)
+            raise ConfError(Fault(grown.start_mark.line + 1, told))
         fields = self._mapping(root, said("the configuration"), {"actions", "tiers", "configurations", "metrics"})
         conf = Configuration(
             self._actions(fields.get("actions"), root),
@@ -158,8 +182,18 @@ class _Reader:
         if not self.faults:
             self._try_out(conf)
         if self.faults:
-            raise ConfError(*sorted(self.faults, key=lambda fault: fault.line))
+            raise ConfError(*first(self.faults))
         return conf
+
+    def _grown(self, root: yaml.Node) -> yaml.Node | None:
+        """The innermost value that unfolds to too many."""
+        grown = None
+        ahead = [root]
+        while ahead:
+            node = ahead.pop()
+            if node is not grown and _unfolded(node, self._sizes) > _MOST:
+                grown, ahead = node, list(_inner(node))
+        return grown
 
     def _fault(self, node: yaml.Node, message: str) -> None:
         self.faults.append(Fault(node.start_mark.line + 1, message))
@@ -199,8 +233,6 @@ class _Reader:
         return str(node.value)
 
     def _value(self, node: yaml.Node) -> Any:
-        if _unfolded(node, self._sizes) > _MOST:
-            return self._fault(node, said("the value unfolds to more than %(most)s values", most=_MOST))
         try:
             value = yaml.SafeLoader("").construct_document(node)
             if any(abs(number) >= 2**63 for number in _integers(node)):

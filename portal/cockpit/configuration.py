@@ -26,8 +26,6 @@ from scheduler.conf import ConfError, Configuration, Fault
 from scheduler.configmap import MapKey
 from scheduler.unknown import unknown_arguments
 
-LONGEST = 100_000
-"""Characters of a configuration."""
 FILE = "volcano-scheduler.conf"
 _saving = threading.Lock()
 
@@ -43,20 +41,18 @@ class Checked:
 
 def check(text: str) -> Checked:
     """Read a text as strictly as an editor should: an argument that does nothing is a fault as well."""
-    if len(text) > LONGEST:
-        return Checked(text, None, [Fault(0, _("A configuration has at most %(count)s characters") % {"count": LONGEST})])
     try:
         loaded = configuration.load(text)
     except ConfError as error:
         return Checked(text, None, list(error.faults))
-    faults = unknown_arguments(loaded)
+    faults = configuration.first(unknown_arguments(loaded))
     return Checked(text, None if faults else loaded, faults)
 
 
 def warnings(text: str) -> list[Fault]:
     """What is odd about a configuration that is in force all the same; nothing of one that cannot be read."""
     try:
-        return unknown_arguments(configuration.load(text))
+        return configuration.first(unknown_arguments(configuration.load(text)))
     except ConfError:
         return []
 
@@ -185,6 +181,9 @@ def save(text: str, base: int, who: str, note: str = "") -> ConfigurationVersion
         live = _look(place)
         if why := place.refused(live):
             raise Forbidden(why)
+        newest = versions.newest()
+        if newest is not None and newest.text == text == live.text:
+            return newest  # it is there already: it was sent twice, or says nothing new
         _check_base(base)
         version = versions.begin(text, who, str(place), note, live)
         try:

@@ -30,6 +30,8 @@ from scheduler.framework import registry
 SECRET = ("password", "passwd", "token", "secret", "credential")
 AROUND = 2
 """Lines shown before and after one that is wrong."""
+WIDEST = 300
+"""Characters shown of such a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def edit(request: HttpRequest) -> HttpResponse:
         )
         return render(request, "portal/cockpit/edit.html", _editor(standing, newest, (begun or newest).text, newest.pk))
     text = request.POST.get("text", "").replace("\r\n", "\n")
-    base, note = request.POST.get("base", ""), request.POST.get("note", "").strip()
+    base, note = request.POST.get("base", ""), request.POST.get("note", "").replace("\0", "").strip()
     based = int(base) if base.isascii() and base.isdigit() and len(base) < 19 else 0
     context = _editor(standing, newest, text, based) | {"note": note, "tried": True}
     if request.POST.get("do") == "save" and not context["faults"]:
@@ -147,7 +149,7 @@ def download(request: HttpRequest) -> HttpResponse:
     may(request, "scheduler.source")
     newest = configuration.told()
     text = request.POST.get("text", "").replace("\r\n", "\n") if request.method == "POST" else newest.text if newest else ""
-    if len(text) > configuration.LONGEST:
+    if len(text) > conf.LONGEST:
         raise PermissionDenied
     answer = HttpResponse(text, content_type="text/yaml; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{configuration.FILE}"'
@@ -230,4 +232,9 @@ def wrong(fault: Fault, text: str) -> Wrong:
     lines = text.splitlines()
     first = max(fault.line - 1 - AROUND, 0)
     numbers = range(first + 1, min(fault.line + AROUND, len(lines)) + 1) if fault.line else ()
-    return Wrong(fault.line, words(fault.message), [(number, lines[number - 1], number == fault.line) for number in numbers])
+    shown = [(number, _cut(lines[number - 1]), number == fault.line) for number in numbers]
+    return Wrong(fault.line, words(fault.message), shown)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDEST else f"{line[:WIDEST]}…"

@@ -144,5 +144,26 @@ def test_what_is_repeated_by_name_does_not_grow_without_bounds():
 
 
 def test_what_is_nested_too_deeply_is_refused():
-    with pytest.raises(ConfError, match="not YAML: maximum recursion depth"):
+    with pytest.raises(ConfError, match="not YAML: values are nested too deep"):
         conf.load("{" * 3000)
+
+
+def test_tiers_repeated_by_name_are_not_read_again_and_again():
+    plugins = "&p {name: gang}" + ", *p" * 1500
+    assert faults(f"actions: enqueue\ntiers:\n- &t {{plugins: [{plugins}]}}\n" + "- *t\n" * 1500) == [
+        (3, "the value unfolds to more than 10000 values")
+    ]
+
+
+def test_what_stands_in_itself_is_read_once():
+    assert faults("actions: enqueue\ntiers: &a [*a]\n") == [(2, "tier 1 must be a mapping of names to values")]
+
+
+def test_the_first_of_very_many_faults_are_told():
+    found = faults("actions: enqueue\ntiers: [" + "a," * 5000 + "]\n")
+    assert len(found) == 101
+    assert (found[0][0], found[-1]) == (2, (0, "and 4900 more faults"))
+
+
+def test_a_text_of_any_length_is_not_even_read():
+    assert faults("#" * (conf.LONGEST + 1)) == [(0, "A configuration has at most 100000 characters")]

@@ -15,6 +15,7 @@ from portal import parts
 from portal.cockpit import configuration, versions
 from portal.decisions import Sink
 from portal.models import ConfigurationVersion, SchedulerConfiguration
+from scheduler import conf
 from scheduler.source import ConfSource, ConfState
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +84,7 @@ def test_an_unknown_argument_is_a_fault_in_the_editor_and_a_warning_where_it_is_
         (TEXT.replace("gang", "gong"), 5, "known are"),
         (TEXT.replace("allocate", "alocate"), 1, "known are"),
         (OTHER.replace("3", "three"), 8, "whole number"),
-        ("x" * (configuration.LONGEST + 1), 0, "at most"),
+        ("x" * (conf.LONGEST + 1), 0, "at most"),
     ],
 )
 def test_faults_say_the_line_and_what_would_be_right(text, line, words):
@@ -176,8 +177,27 @@ def test_rest_checks_and_saves_with_the_same_care(client, make_user, file):
     assert checked["faults"][0]["line"] == 8
     body = {"text": OTHER, "version": told["version"], "note": "n"}
     assert client.put("/api/v1/scheduler/configuration", body, "application/json").json()["who"] == "boss"
-    assert client.put("/api/v1/scheduler/configuration", body, "application/json").status_code == 409
+    assert client.put("/api/v1/scheduler/configuration", body, "application/json").json()["version"] == versions.newest().pk
+    stale = body | {"text": TEXT}
+    assert client.put("/api/v1/scheduler/configuration", stale, "application/json").status_code == 409
     wrong = client.put("/api/v1/scheduler/configuration", {**body, "text": TYPO}, "application/json")
     assert wrong.status_code == 400
     assert file.read_text() == OTHER
     assert SchedulerConfiguration.objects.get().text == TEXT  # until the scheduler has told
+
+
+def test_what_is_sent_twice_is_saved_once(client, make_user, file):
+    client.force_login(make_user("boss", staff=True))
+    base = versions.newest().pk
+    for _press in range(2):
+        assert send(client, OTHER, base=base).status_code == 302
+    assert [each.text for each in ConfigurationVersion.objects.all()] == [OTHER, TEXT]
+
+
+def test_long_lines_with_faults_are_shown_cut_and_a_first_line_break_is_kept(client, make_user, file):
+    client.force_login(make_user("boss", staff=True))
+    html = send(client, "\nactions: enqueue\ntiers: [" + "a," * 4_000 + "]\n").content.decode()
+    assert html.count("must be a mapping") == 100
+    assert len(html) < 400_000
+    assert 'name="text"' in html
+    assert re.search(r"<textarea[^>]*>\n\nactions: enqueue", html)
