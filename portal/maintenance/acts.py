@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from cluster import queries, runtime
 from cluster.access import policy
+from cluster.documents.refusal import NUL
 from cluster.errors import BadRequest, Conflict, FieldError, Forbidden, NotFound
 from cluster.models import Node
 from cluster.said import said
@@ -24,6 +25,8 @@ from portal.unblock.copy import current
 MOST = 500
 """Nodes of one drain."""
 LONGEST_REASON = 500
+LONGEST_WAIT = timedelta(days=366)
+"""How far ahead a deadline may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,16 @@ class Wish:
             found.append(FieldError("/reason", said("say why: it stands in the events of the node and of its jobs"), "required"))
         elif len(self.reason) > LONGEST_REASON:
             found.append(FieldError("/reason", said("at most %(most)s characters", most=LONGEST_REASON), "max_length"))
+        elif "\0" in self.reason:
+            found.append(FieldError("/reason", NUL, "invalid"))
         if self.mode not in Mode.values:
             found.append(FieldError("/mode", said("must be one of %(known)s", known=", ".join(Mode.values)), "choice"))
         if self.mode == Mode.WAIT_THEN_EVICT and self.deadline is None:
             found.append(FieldError("/deadline", said("a deadline is needed, after which what is left is evicted"), "required"))
         if self.deadline is not None and self.deadline <= runtime.now():
             found.append(FieldError("/deadline", said("must be in the future"), "invalid"))
+        elif self.deadline is not None and self.deadline - runtime.now() > LONGEST_WAIT:
+            found.append(FieldError("/deadline", said("must be within a year"), "invalid"))
         return found
 
     def missing(self, going: Going) -> list[FieldError]:

@@ -216,6 +216,10 @@ def test_without_the_rights_the_page_offers_nothing(site, boss, client: Client, 
         {"nodes": ["n0"], "reason": "x", "mode": "boil"}, {"nodes": ["n0"], "reason": "x", "bare": 1},
         {"nodes": ["n0"], "reason": "x", "deadline": "tomorrow"}, {"nodes": ["n0"], "reason": "x", "deadline_in": "-1h"},
         {"nodes": ["n0"], "reason": "x", "deadline_in": "9999999h"}, {"nodes": ["n0"], "reason": "x", "what": 1},
+        {"nodes": ["n0"], "reason": "x", "deadline": "9999-12-31T23:59:59-14:00"}, {"nodes": ["n0"], "reason": "a\0"},
+        {"nodes": ["n0"], "reason": "\ud800"}, {"nodes": ["\ud800"], "reason": "x"},
+        {"nodes": ["n0"], "reason": "x", "\ud800": 1},
+        {"nodes": ["n0"], "reason": "x", "deadline_in": "8785h"},
         {"nodes": ["n0"], "reason": "x" * 501}, {"nodes": ["n\u0000"], "reason": "x"}, {"nodes": ["n0"], "reason": 5},
     ],
     ids=str,
@@ -225,6 +229,13 @@ def test_what_is_not_understood_is_refused_and_nothing_is_begun(site, boss, clie
     answer = client.post("/api/v1/drains", body, content_type="application/json")
     assert answer.status_code in (400, 404), answer.content
     assert answer.json()["detail"]
+    assert not Drain.objects.exists()
+
+
+def test_a_reason_with_a_nul_character_is_refused_by_the_form(site, boss, client: Client):
+    client.force_login(boss, "django.contrib.auth.backends.ModelBackend")
+    answer = client.post("/drains/new/", {"node": "n0", "reason": "a\0"})
+    assert (answer.status_code, "NUL character" in answer.content.decode()) == (400, True)
     assert not Drain.objects.exists()
 
 
