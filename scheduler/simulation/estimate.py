@@ -28,6 +28,8 @@ UNKNOWN = 1.5
 WIDEST = 20.0
 SPREAD = 0.1
 """What one cycle of a future joins, as a share of the time until then: who starts tomorrow is not foretold to the minute."""
+ENOUGH = 40
+"""Steps that a future has in any case: they reach hours ahead."""
 STRETCH = 3600.0
 """Seconds of the past that are repeated at least: what came within minutes does not go on so for days."""
 MOST_NEW = 1000
@@ -170,7 +172,7 @@ def play(
             awaited -= {index for index in awaited if _start_of(future, index) is not None}
             future.options = replace(options, period=max(period, SPREAD * (future.now - now.now)))
             if number == 0 and thread_time() - begin > most:
-                found.steps = done + 1
+                found.steps = max(done + 1, min(steps, ENOUGH))
         for index in wanted:
             start = _start_of(future, index)
             found.waits[now.workload.jobs[index].key].append(inf if start is None else max(start - now.now, 0.0))
