@@ -91,4 +91,8 @@ def test_of_a_queue_what_its_status_says_is_shown_and_the_rest_left_open(page: A
 def test_the_schedulers_page_says_whose_it_is(page: Any, make_user: Any) -> None:
     client = Client()
     client.force_login(make_user("root", staff=True), "django.contrib.auth.backends.ModelBackend")
-    assert "Another scheduler than Basalt’s serves this cluster" in client.get("/scheduler/").content.decode()
+    html = client.get("/scheduler/").content.decode()
+    assert "Another scheduler than Basalt’s serves this cluster" in html
+    assert "Nobody had to give way" not in html, "nobody here knows what the other scheduler did"
+    for figure in ("Pods placed", "Pods evicted, 24 h"):
+        assert f'{figure}</div><div class="v">–</div><div class="d">another scheduler</div>' in html
