@@ -38,81 +38,23 @@ BASALT_NAMESPACE        namespace of the Leases by which processes elect their l
 from __future__ import annotations
 
 import os
-import secrets
 import zoneinfo
 from datetime import timedelta
 from pathlib import Path
 
 from csp.constants import NONCE, NONE, SELF, UNSAFE_INLINE
 
-from portal import logs, postgres
+from portal import logs
+from portal.environment import data_folder, database, listed, one_of, secret_key, switch, whole
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(os.environ.get("BASALT_DATA", BASE_DIR / "var"))
-
-
-def _unusable(error: OSError) -> SystemExit:
-    """The one line that ends a start without a data folder; settings are read before any command could say it."""
-    return SystemExit(f"The data folder {DATA_DIR} cannot be used: {error.strerror}. Set BASALT_DATA to one that can be written.")
-
-
-try:
-    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)  # databases hold password hashes and Secrets
-except OSError as unusable:
-    raise _unusable(unusable) from None
-
-
-def _listed(name: str, default: str) -> list[str]:
-    """A setting of several words, by commas; spaces around them do not count."""
-    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
-
-
-def _whole(name: str, default: int, least: int = 1) -> int:
-    """A setting that is a whole number, 1 or more unless `least` says otherwise."""
-    text = os.environ.get(name, str(default))
-    if not text.isdecimal() or int(text) < least:
-        raise SystemExit(f"{name} is {'' if least else '0 or '}a whole number above 0, not {text!r}.")
-    return int(text)
-
-
-def _one_of(name: str, usual: str, other: str) -> str:
-    """A setting that is one of two words."""
-    text = os.environ.get(name, usual)
-    if text not in (usual, other):
-        raise SystemExit(f"{name} is {usual} or {other}, not {text!r}.")
-    return text
-
-
-def _switch(name: str) -> bool:
-    """A setting that is on unless it says off."""
-    return not os.environ.get(name) or _one_of(name, "on", "off") == "on"
-
-
-def _secret_key() -> str:
-    """The key from the environment, or one made once and kept readable by its owner alone; in production none is made."""
-    if (key := os.environ.get("BASALT_SECRET_KEY", "")) or PRODUCTION:
-        return key  # empty: Django refuses as soon as anything is to be signed
-    path = DATA_DIR / "secret-key"
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text()
-    except OSError as error:
-        raise _unusable(error) from None
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(64))
-    except OSError as error:
-        path.unlink()  # an empty key would be taken for one the next time
-        raise _unusable(error) from None
-    return path.read_text()
-
+DATA_DIR = data_folder(BASE_DIR / "var")
 
 PRODUCTION = os.environ.get("BASALT_PRODUCTION") == "1"
-SECRET_KEY = _secret_key()
+SECRET_KEY = secret_key(DATA_DIR, production=PRODUCTION)
 DEBUG = os.environ.get("BASALT_DEBUG") == "1"
 HTTPS = os.environ.get("BASALT_HTTPS") == "1"
-ALLOWED_HOSTS = _listed("BASALT_HOSTS", "localhost,127.0.0.1,[::1]")
+ALLOWED_HOSTS = listed("BASALT_HOSTS", "localhost,127.0.0.1,[::1]")
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
@@ -138,31 +80,11 @@ INSTALLED_APPS = [
 ]
 
 
-def _database(name: str) -> dict[str, object]:
-    """DATABASE_URL as Django's settings, or a SQLite file of its own."""
-    url = os.environ.get("DATABASE_URL", "")
-    if not url:
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": DATA_DIR / f"{name}.sqlite3",
-            "OPTIONS": {
-                "timeout": 30,
-                "transaction_mode": "IMMEDIATE",
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-64000;",
-            },
-            "TEST": {"NAME": DATA_DIR / f"test-{name}.sqlite3", "DEPENDENCIES": []},
-        }
-    try:
-        return postgres.database(url)
-    except ValueError as error:
-        raise SystemExit(f"{error}.") from None
-
-
 # The embedded store writes to a SQLite file of its own, so that no page's transaction ever makes a cluster write wait.
-DATABASES = {"default": _database("basalt")}
+DATABASES = {"default": database(DATA_DIR, "basalt")}
 STORE_DATABASE = "default"
 if not os.environ.get("DATABASE_URL"):
-    DATABASES["cluster"] = _database("cluster")
+    DATABASES["cluster"] = database(DATA_DIR, "cluster")
     STORE_DATABASE = "cluster"
 DATABASE_ROUTERS = ["cluster.routers.StoreRouter"]
 
@@ -393,8 +315,8 @@ LOGGING = logs.config(os.environ.get("BASALT_LOG", "info"))
 
 BASALT_TRACES = os.environ.get("BASALT_TRACES", "")
 BASALT_POLICY = "portal.policy.StaffPolicy"
-BASALT_SCHEDULER, BASALT_CONTROLLER = _switch("BASALT_SCHEDULER"), _switch("BASALT_CONTROLLER")
-BASALT_CONTROLLERS = _one_of("BASALT_CONTROLLERS", "threads", "workers")
+BASALT_SCHEDULER, BASALT_CONTROLLER = switch("BASALT_SCHEDULER"), switch("BASALT_CONTROLLER")
+BASALT_CONTROLLERS = one_of("BASALT_CONTROLLERS", "threads", "workers")
 if BASALT_CONTROLLERS == "workers" and not REDIS_URL:
     raise SystemExit("BASALT_CONTROLLERS=workers needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379/0.")
 BASALT_WEB_LISTEN = os.environ.get("BASALT_WEB_LISTEN", "")
@@ -402,12 +324,12 @@ BASALT_WORKER_LISTEN = os.environ.get("BASALT_WORKER_LISTEN", "")
 BASALT_CLUSTER_URL = os.environ.get("BASALT_CLUSTER_URL", "")
 BASALT_CLUSTER_TOKEN = os.environ.get("BASALT_CLUSTER_TOKEN", "")
 BASALT_CLUSTER_CA = os.environ.get("BASALT_CLUSTER_CA", "")
-BASALT_CLUSTER_AT_ONCE = _whole("BASALT_CLUSTER_AT_ONCE", 32)
-BASALT_CLUSTER_RATE = _whole("BASALT_CLUSTER_RATE", 0, least=0)
-BASALT_EVICTION_FALLBACK = _one_of("BASALT_EVICTION_FALLBACK", "none", "delete")
-BASALT_CLUSTER = _one_of("BASALT_CLUSTER", "embedded", "kubernetes")
+BASALT_CLUSTER_AT_ONCE = whole("BASALT_CLUSTER_AT_ONCE", 32)
+BASALT_CLUSTER_RATE = whole("BASALT_CLUSTER_RATE", 0, least=0)
+BASALT_EVICTION_FALLBACK = one_of("BASALT_EVICTION_FALLBACK", "none", "delete")
+BASALT_CLUSTER = one_of("BASALT_CLUSTER", "embedded", "kubernetes")
 BASALT_NAMESPACE = os.environ.get("BASALT_NAMESPACE", "")
-BASALT_SCHEDULER_NAMES = _listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
+BASALT_SCHEDULER_NAMES = listed("BASALT_SCHEDULER_NAMES", "volcano,basalt")
 # Beside Volcano's scheduler, which has that name, its ConfigMap is its own.
 BASALT_SCHEDULER_CONFIGMAP = os.environ.get("BASALT_SCHEDULER_CONFIGMAP") or (
     "volcano-system/volcano-scheduler-configmap" if "volcano" in BASALT_SCHEDULER_NAMES else "off"
@@ -415,8 +337,8 @@ BASALT_SCHEDULER_CONFIGMAP = os.environ.get("BASALT_SCHEDULER_CONFIGMAP") or (
 
 # The process runtime and its logs. Paths are by colons, as in PATH.
 BASALT_HOST_PATHS = [path for path in os.environ.get("BASALT_HOST_PATHS", "").split(":") if path.startswith("/")]
-BASALT_POD_PIDS = _whole("BASALT_POD_PIDS", 1024)
-BASALT_LOG_MB = _whole("BASALT_LOG_MB", 50)
-BASALT_LOGS_KEEP_DAYS = _whole("BASALT_LOGS_KEEP_DAYS", 14)
-BASALT_LOGS_KEEP_MB = _whole("BASALT_LOGS_KEEP_MB", 2048)
-BASALT_EVENTS_KEEP_DAYS = _whole("BASALT_EVENTS_KEEP_DAYS", 90)
+BASALT_POD_PIDS = whole("BASALT_POD_PIDS", 1024)
+BASALT_LOG_MB = whole("BASALT_LOG_MB", 50)
+BASALT_LOGS_KEEP_DAYS = whole("BASALT_LOGS_KEEP_DAYS", 14)
+BASALT_LOGS_KEEP_MB = whole("BASALT_LOGS_KEEP_MB", 2048)
+BASALT_EVENTS_KEEP_DAYS = whole("BASALT_EVENTS_KEEP_DAYS", 90)

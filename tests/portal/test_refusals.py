@@ -45,7 +45,7 @@ ELSEWHERE = {
     "portal/webhooks": "speaks to the API server",
     "portal/logs.py": "refuses the start of a process",
     "portal/postgres.py": "refuses the start of a process",
-    "portal/settings.py": "refuses the start of a process",
+    "portal/environment.py": "refuses the start of a process",
 }
 REFUSALS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, errors.ApiError)}
 GRAMMARS = {"ValueError", "ScheduleError", "TopologyError", "FillError", "DraftError", "WorkloadError", "ConfError"}
