@@ -386,7 +386,7 @@ def test_all_that_rest_lists_is_read(basalt: Deployed) -> None:
 
 
 def test_web_processes_measure_themselves_where_strangers_do_not_reach(basalt: Deployed) -> None:
-    sample = 'basalt_http_requests_total{code="200",method="GET",view="api:queue-list"}'
+    sample = 'basalt_http_requests_total{code="200",method="GET",view="api:queues"}'
     assert basalt.metric("web-metrics", sample) >= 1
     assert basalt.metric("web-metrics", "basalt_cluster_answers") == 1
     assert basalt.page("/metrics").status_code in (302, 404)
