@@ -171,8 +171,10 @@ def seen(user: Any) -> QuerySet[Drain]:
     found = Drain.objects.prefetch_related("nodes")
     if policy().rights(user) == "all":
         return found
-    hidden = Node.objects.filter(deleted_at=None).exclude(pk__in=queries.nodes(user).values("pk")).values("name")
-    return found.exclude(nodes__node__in=hidden) if policy().may(user, "nodes.view") else found.none()
+    if not policy().may(user, "nodes.view"):
+        return found.none()
+    hidden = DrainedNode.objects.exclude(node__in=queries.nodes(user).values("name"))
+    return found.exclude(pk__in=hidden.values("drain"))
 
 
 __all__ = ["MOST", "UNENDED", "Wish", "begin", "cancel", "chosen", "may_change", "seen", "under_way"]

@@ -46,8 +46,8 @@ class GangLine:
 
     @property
     def standing(self) -> str:
-        """Whether the gang stays complete, in words."""
-        return words.gang(self.gang.disruption) if self.gang.disruption is not None else ""
+        """Whether the gang stays complete, in words. Tasks of a hidden job are not named."""
+        return words.gang(self.gang.disruption, names=self.job is not None) if self.gang.disruption is not None else ""
 
     @property
     def consequence(self) -> str:
@@ -61,8 +61,8 @@ class GangLine:
 
     @property
     def waits(self) -> str:
-        """Why not all of it starts again at once, as the scheduler says it; empty where it does, or nobody says."""
-        return reasons.say(self.why) if self.why and self.back < self.out else ""
+        """Why not all of it starts again at once, as the scheduler says it; empty where it does, nobody says, or it is hidden."""
+        return reasons.say(self.why) if self.why and self.job is not None and self.back < self.out else ""
 
     @property
     def is_bad(self) -> bool:

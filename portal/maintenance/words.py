@@ -11,11 +11,13 @@ from jobs.lifecycle import Action
 from jobs.policies import Choice
 
 
-def gang(found: Disruption) -> str:
-    """Whether a gang still has the pods that it needs."""
+def gang(found: Disruption, *, names: bool = True) -> str:
+    """Whether a gang still has the pods that it needs. `names`: its tasks may be named."""
     values = {"left": number(found.left), "standing": number(found.standing), "minimum": number(found.minimum)}
     if found.left < found.minimum <= found.standing:
         return _("%(left)s of its %(standing)s pods stay and it needs %(minimum)s: the gang falls below its minimum.") % values
+    if found.short and not names:
+        return _("Some of its tasks keep fewer pods than they need: the gang falls below its minimum.")
     if found.short:
         said = [
             _("%(task)s keeps %(left)s of the %(minimum)s pods that it needs: the gang falls below its minimum.")
