@@ -1,5 +1,6 @@
 """Policies for the tests of drains."""
 
+from cluster.models import Node
 from jobs.models import Job, Pod
 from portal.policy import StaffPolicy
 
@@ -24,3 +25,14 @@ class OwnJobs(StaffPolicy):
 
     def rights(self, user):
         return f"own:{user.get_username()}"
+
+
+class OneNode(StaffPolicy):
+    """Who is no staff sees node n0 alone."""
+
+    def visible(self, user, queryset):
+        found = super().visible(user, queryset)
+        return found if user.is_staff or queryset.model is not Node else found.filter(name="n0")
+
+    def rights(self, user):
+        return super().rights(user) if user.is_staff else "n0"

@@ -7,7 +7,10 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import translation
 
+from cluster import runtime
 from cluster.kinds import DAEMON_SET, HYPER_NODE, NODE, REPLICA_SET
+from cluster.models import Node
+from cluster.objects import HOSTNAME_LABEL
 from cluster.projection import Batch
 from portal.maintenance import rights
 from portal.maintenance.models import Drain
@@ -145,6 +148,52 @@ def test_what_a_viewer_may_not_see_is_counted_and_not_named(site, make_user, cli
     assert b"secret" not in page.content + data.content
     assert data.json()["held"] == 2
     assert b"a pod that you may not see" in page.content
+
+
+def tasks(**nodes):
+    """A job of one pod a task, each on a node; all but the task `lead` need their pod."""
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
+    return {
+        "minAvailable": 1,
+        "tasks": [
+            {
+                "name": name, "replicas": 1, "minAvailable": int(name != "lead"),
+                "template": {"spec": pod | {"nodeSelector": {HOSTNAME_LABEL: node}}},
+            }
+            for name, node in nodes.items()
+        ],
+    }  # fmt: skip
+
+
+@override_settings(BASALT_POLICY="tests.portal.maintenance.policies.OwnJobs")
+def test_tasks_of_hidden_jobs_are_not_named(site, make_user, client: Client):
+    site.run("plan", 1, owner="ada", spec=tasks(lead="n1", confidential="n0"))
+    site.run("mine", 1, owner="keeper", spec=tasks(lead="n1", work="n0"))
+    user = make_user("keeper", staff=True)
+    found = {each["job"]: each for each in told(user, "n0")["jobs"]}
+    assert found["default/mine"]["gang"]["says"]["en"].startswith("work keeps 0 of the 1 pods that it needs")
+    assert found[""]["gang"]["says"]["en"].startswith("Some of its tasks keep fewer pods")
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    assert b"confidential" not in client.get("/drains/new/?node=n0").content
+
+
+@override_settings(BASALT_POLICY="tests.portal.maintenance.policies.OwnJobs")
+def test_why_a_hidden_job_would_wait_is_not_told(site, make_user):
+    site.run("train", 2, owner="ada", gpu=8, cpu=1, **policies(("PodEvicted", "RestartJob")))
+    mine, others = (one(make_user(name, staff=True), "n0") for name in ("ada", "keeper"))
+    assert (mine["leaving"], mine["placed_again"], mine["waits"]["en"] != "") == (2, 0, True)
+    assert (others["leaving"], others["placed_again"], others["waits"]["en"]) == (2, 0, "")
+
+
+@override_settings(BASALT_POLICY="tests.portal.maintenance.policies.OneNode")
+def test_drains_of_nodes_that_one_may_not_see_stay_hidden_when_the_nodes_are_gone(site, boss, make_user, client: Client):
+    seen, hidden = site.drain(boss, "n0"), site.drain(boss, "n1", reason="secret")
+    site.cluster.delete(NODE, "n1")
+    Node.objects.filter(name="n1").update(deleted_at=runtime.now())
+    client.force_login(make_user("keeper"), "django.contrib.auth.backends.ModelBackend")
+    assert [each["id"] for each in client.get("/api/v1/drains").json()["results"]] == [str(seen.pk)]
+    assert client.get(f"/drains/{hidden.pk}/").status_code == 404
+    assert b"secret" not in client.get("/drains/").content
 
 
 def test_the_page_says_the_same_and_begins_it_without_a_script(site, boss, client: Client):
