@@ -254,7 +254,8 @@ def _check_delete(name: str, tree: Tree, reader: Reader) -> None:
             )
         else:
             told = said(
-                "queue %(name)s holds %(count)s jobs that have not ended (%(some)s): close it and let them end, or move them first",
+                "queue %(name)s holds %(count)s jobs that have not ended (%(some)s): "
+                "close it and let them end, or move them first",
                 name=name, count=len(left), some=some,
             )  # fmt: skip
         raise Forbidden(told)

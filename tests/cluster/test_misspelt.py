@@ -33,8 +33,10 @@ def job(template: object = None, **spec: object) -> dict[str, object]:
         ({"metadata": {}, "spce": {}}, [("spce", "spec")]),
         (job(minAvailable=2, minAvailabel=2), []),
         (job(team="a", deadline=3), []),
-        (job({"spec": {"hostUsers": False, "restartPolicyRules": [], "containers": [{"resizePolicy": [], "stdinOnce": True}]}}), []),
-        (job({"spec": {"containers": [{"volumeMounts": [{"subPath": "a", "subPathExpr": "b", "mountPropagation": "None"}]}]}}), []),
+        (job({"spec": {"hostUsers": False, "restartPolicyRules": [],
+                       "containers": [{"resizePolicy": [], "stdinOnce": True}]}}), []),
+        (job({"spec": {"containers": [
+            {"volumeMounts": [{"subPath": "a", "subPathExpr": "b", "mountPropagation": "None"}]}]}}), []),
         (job(plugins={"evn": []}, minAvailable=1), []),
     ],
 )  # fmt: skip

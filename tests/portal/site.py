@@ -17,7 +17,6 @@ from tests.jobs.flows.world import flow, template
 from tests.portal import objects as make
 from tests.scheduler.topology.world import domain
 
-
 NOBODY = "00000000-0000-4000-8000-000000000000"
 """The uid of what is asked for by one, and mostly is not there."""
 
