@@ -70,7 +70,9 @@ def panel(user: Any, job: Job, wait: float = 0.0) -> dict[str, Any]:
     return {
         "job": job,
         "answer": answer,
-        **{"row": likely.row, "state": likely.state, "start": likely.start},
+        "row": likely.row,
+        "state": likely.state,
+        "start": likely.start,
         "usual": foretold.clock(likely.start.p50) if likely.start and likely.start.p50 and not likely.start.is_due else "",
         "ways": shown.rows(user, job, answer),
         "free": [(each, "f" * each.free + "u" * (each.gpus - each.free)) for each in answer.free[:STRIPS]],
