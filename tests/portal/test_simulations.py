@@ -212,7 +212,7 @@ def test_run_times_are_drawn_from_the_nearest_likeness_and_above_what_has_run() 
     assert prefix_of("17") == "17"
 
 
-def test_a_certain_future_is_foretold_exactly() -> None:
+def test_a_certain_future_is_foretold_to_a_tenth_of_the_time_until_then() -> None:
     past = Past()
     for _ in range(30):
         past.times.add(Likeness("", "default", "a", 8.0), 100.0)
@@ -222,7 +222,9 @@ def test_a_certain_future_is_foretold_exactly() -> None:
         if simulation.peek() > 20:
             break
     (said,) = estimate(simulation, past, [1], futures=5, period=1.0).values()
-    assert said.p50 == said.raw == pytest.approx(101 + 2 - simulation.now, abs=2)
+    wait = 101 - simulation.now
+    assert said.p50 == said.raw
+    assert wait <= said.raw <= 1.1 * wait + 4
 
 
 def test_past_misses_widen_the_band() -> None:
