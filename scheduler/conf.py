@@ -55,6 +55,8 @@ SWITCHES: Mapping[str, bool] = MappingProxyType(
 LONGEST = 100_000
 """Characters of a configuration."""
 _MOST = 10_000
+_DIGITS = 100
+"""Characters of a number, more than any has that can be counted."""
 _FAULTS = 100
 """Faults that are told; a text can have as many as characters."""
 _METRICS_INTERVAL = "30s"
@@ -115,7 +117,7 @@ def _integers(node: yaml.Node) -> Iterator[int]:
             continue
         seen.add(id(each))
         if isinstance(each, yaml.ScalarNode) and each.tag == "tag:yaml.org,2002:int":
-            yield int(yaml.SafeLoader("").construct_document(each))
+            yield int(yaml.SafeLoader("").construct_document(each)) if len(each.value) < _DIGITS else 2**63
         elif isinstance(each, yaml.SequenceNode):
             ahead += each.value
         elif isinstance(each, yaml.MappingNode):
@@ -234,10 +236,9 @@ class _Reader:
 
     def _value(self, node: yaml.Node) -> Any:
         try:
-            value = yaml.SafeLoader("").construct_document(node)
             if any(abs(number) >= 2**63 for number in _integers(node)):
-                self._fault(node, said("a number here is too large to be counted"))
-            return value
+                return self._fault(node, said("a number here is too large to be counted"))
+            return yaml.SafeLoader("").construct_document(node)
         except (yaml.YAMLError, ValueError) as error:
             self._fault(node, said("not a value: %(problem)s", problem=getattr(error, "problem", error)))
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
@@ -27,7 +28,8 @@ from scheduler.configmap import MapKey
 from scheduler.unknown import unknown_arguments
 
 FILE = "volcano-scheduler.conf"
-_saving = threading.Lock()
+_saving = threading.RLock()
+"""Held while somebody saves, and while a place is looked at where nobody else writes: what is half saved is not lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ def standing(*, asks: bool = False) -> Standing:
 
 
 def _look(place: Place) -> Live:
-    return versions.look(place.read, str(place), alone=place.alone)
+    with _saving if place.alone else nullcontext():
+        return versions.look(place.read, str(place), alone=place.alone)
 
 
 def save(text: str, base: int, who: str, note: str = "") -> ConfigurationVersion:

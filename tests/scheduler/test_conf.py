@@ -114,6 +114,7 @@ HEAD = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: '
             f"{HEAD}binpack\n    arguments:\n      binpack.weight: {10**29}\n",
             "line 6: a number here",
         ),
+        (f"{HEAD}binpack\n    arguments:\n      binpack.weight: {'9' * 5000}\n", "line 6: a number here"),
         (
             f"{HEAD}nodeorder\n    arguments:\n      leastrequested.weight: -{2**31}\n",
             "line 6: nodeorder: argument leastrequested",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,8 @@ from cluster import runtime
 from cluster.embedded.store import EmbeddedCluster
 from portal import parts
 from portal.cockpit import configuration, versions
+from portal.cockpit.places import FilePlace
+from portal.cockpit.versions import Live
 from portal.decisions import Sink
 from portal.models import ConfigurationVersion, SchedulerConfiguration
 from scheduler import conf
@@ -192,6 +195,34 @@ def test_what_is_sent_twice_is_saved_once(client, make_user, file):
     for _press in range(2):
         assert send(client, OTHER, base=base).status_code == 302
     assert [each.text for each in ConfigurationVersion.objects.all()] == [OTHER, TEXT]
+
+
+def test_nobody_looks_while_a_file_is_half_saved(client, make_user, file, monkeypatch):
+    client.force_login(make_user("boss", staff=True))
+    place = configuration.target().place
+    write, look, half, seen = FilePlace.write, versions.look, threading.Event(), threading.Event()
+    looks = []
+
+    def look_on(*given, **words):
+        looks.append(half.is_set())
+        seen.set()
+        return Live(None) if threading.current_thread() is other else look(*given, **words)
+
+    def write_half(self, text, live):
+        half.set()
+        other.start()
+        seen.clear()
+        assert not seen.wait(0.2)
+        write(self, text, live)
+        half.clear()
+
+    other = threading.Thread(target=lambda: configuration._look(place))
+    monkeypatch.setattr(FilePlace, "write", write_half)
+    monkeypatch.setattr(versions, "look", look_on)
+    assert send(client, OTHER).status_code == 302
+    other.join()
+    assert looks.count(True) == 0
+    assert versions.newest().who == "boss"
 
 
 def test_long_lines_with_faults_are_shown_cut_and_a_first_line_break_is_kept(client, make_user, file):
