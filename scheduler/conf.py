@@ -19,7 +19,8 @@ from scheduler.arguments import Arguments, ConfError, Fault
 from scheduler.framework import registry
 
 __all__ = [
-    "DEFAULT", "LONGEST", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "first", "load",
+    "DEFAULT", "LONGEST", "SWITCHES", "Arguments", "ConfError", "Configuration", "Fault", "PluginOption", "as_kept", "first",
+    "load",
 ]  # fmt: skip
 
 DEFAULT = """\
@@ -136,6 +137,11 @@ def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
     """The values right inside a value."""
     if not isinstance(node, yaml.ScalarNode):
         yield from (part for each in node.value for part in (each if isinstance(each, tuple) else (each,)))
+
+
+def as_kept(text: str) -> str:
+    """A text from outside as a database holds it, none of which has a NUL character."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def first(faults: list[Fault]) -> list[Fault]:

@@ -81,7 +81,7 @@ class ConfSource:
             self.current, self.error = configuration.load(text), None
         except ConfError as error:
             self.error, changed = error, self._take_last(now)
-            self.state = replace(self.state, broken=text, faults=error.faults)
+            self.state = replace(self.state, broken=configuration.as_kept(text), faults=error.faults)
             logger.error("%s is not used, the last good configuration stays: %s", self._origin(), error)
             return changed
         if (text, self._origin(), "", ()) == (self.state.text, self.state.source, self.state.broken, self.state.faults):

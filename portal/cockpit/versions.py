@@ -15,6 +15,7 @@ from django.db.models import Subquery
 from cluster.projection import writing
 from cluster.runtime import now
 from portal.models import ConfigurationVersion, SchedulerConfiguration, Writing
+from scheduler.conf import as_kept
 
 LONGEST_WRITE = timedelta(seconds=60)
 """After which nobody is still writing: a request to a cluster is given up long before."""
@@ -60,7 +61,7 @@ def look(read: Callable[[], Live], source: str, *, alone: bool) -> Live:
                 continue  # somebody wrote meanwhile, perhaps after what was read
             _settle(live, alone=alone)
             if live.text is not None:
-                _take_in(live.text, now(), source, live.by)
+                _take_in(as_kept(live.text), now(), source, live.by)
             return live
     return live
 

@@ -45,6 +45,14 @@ def test_a_broken_version_is_told_with_its_line_and_the_good_one_stays(file, con
     assert source.state is before
 
 
+def test_what_is_told_of_a_broken_version_can_be_kept_by_a_database(file):
+    source = ConfSource(file, 10.0)
+    write(file, f"{GOOD}# a\0b\n", 2)
+    assert not source.reload(20.0)
+    assert source.state.broken == f"{GOOD}# a\N{REPLACEMENT CHARACTER}b\n"
+    assert len(source.state.faults) == 1
+
+
 def test_a_file_that_is_gone_is_told_and_taken_again_when_it_is_back(file):
     source = ConfSource(file, 10.0)
     file.unlink()

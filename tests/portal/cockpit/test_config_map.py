@@ -13,6 +13,7 @@ from cluster.embedded.store import EmbeddedCluster
 from cluster.errors import Conflict, Forbidden, Unanswered, Unavailable
 from cluster.kinds import CONFIG_MAP
 from portal.cockpit import configuration, versions
+from portal.cockpit.versions import Live
 from portal.decisions import Sink
 from portal.models import ConfigurationVersion, Writing
 from scheduler.configmap import KEY
@@ -353,3 +354,8 @@ def test_odd_characters_are_refused_or_kept_and_nothing_breaks(cluster, boss, od
     expected = given["text"] if answer.status_code == 200 else TEXT
     assert (data(cluster)[KEY], versions.newest().text) == (expected, expected)
     assert ConfigurationVersion.objects.filter(writing=Writing.BEGUN).count() == 0
+
+
+def test_what_others_write_is_kept_as_a_database_can(cluster, boss):
+    versions.look(lambda: Live(f"{TEXT}# \0", "7", "vim"), "a/b:c", alone=False)
+    assert (versions.newest().text, versions.newest().note) == (f"{TEXT}# \N{REPLACEMENT CHARACTER}", "vim")
