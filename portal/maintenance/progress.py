@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
+from cluster import queries
+from cluster.models import Node
 from portal.maintenance import acts, words
 from portal.maintenance.models import ACTIVE, UNENDED, Drain, DrainedNode, DrainState, Mode, NodeState
 from portal.maintenance.preview import visible
@@ -25,10 +29,11 @@ class HeldLine:
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """One node: of `pods` so many are `left`; None: nobody has looked yet."""
+    """One node: of `pods` so many are `left`; None: nobody has looked yet. `is_shut`: it is cordoned still, and by no drain."""
 
     row: DrainedNode
     held: list[HeldLine]
+    is_shut: bool = False
 
     @property
     def state(self) -> NodeState:
@@ -76,6 +81,11 @@ class Progress:
         return self.drain.state in UNENDED
 
     @property
+    def shut(self) -> list[NodeLine]:
+        """Nodes that it left cordoned, and that are so still."""
+        return [each for each in self.nodes if each.is_shut and each.row.state in (NodeState.DRAINED, NodeState.LEFT)]
+
+    @property
     def total(self) -> int:
         """Its nodes."""
         return len(self.nodes)
@@ -101,8 +111,13 @@ def of(user: Any, drain: Drain) -> Progress:
     """How far a drain is. Names of pods that the user may not see are left out."""
     rows: Sequence[DrainedNode] = list(drain.nodes.all())
     seen = visible(user, {each["uid"] for row in rows for each in row.held})
-    lines = [NodeLine(row, [_held(each, each["uid"] in seen) for each in row.held]) for row in rows]
+    shut = set(_shut(user, drain).values_list("name", "uid")) if drain.state not in UNENDED else set()
+    lines = [NodeLine(row, [_held(each, each["uid"] in seen) for each in row.held], (row.node, row.uid) in shut) for row in rows]
     return Progress(drain, lines, acts.may_change(user, drain))
+
+
+def _shut(user: Any, drain: Drain) -> QuerySet[Node]:
+    return queries.nodes(user).filter(name__in=drain.nodes.values("node"), cordoned=True, draining=False)
 
 
 def _held(each: dict[str, str], is_seen: bool) -> HeldLine:

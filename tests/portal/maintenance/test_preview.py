@@ -318,6 +318,23 @@ def test_a_drain_is_cancelled_by_its_page(site, boss, make_user, client: Client)
     assert (drain.state, site.is_cordoned("n0")) == ("cancelled", False)
 
 
+def test_what_is_left_to_do_after_a_drain_is_asked_of_the_nodes_as_they_are(site, boss, client: Client):
+    client.force_login(boss, "django.contrib.auth.backends.ModelBackend")
+    drain = site.until_done(site.drain(boss, "n0", "n1"))
+    page = client.get(f"/drains/{drain.pk}/").content.decode()
+    assert ("2 nodes are cordoned until" in page, page.count("Uncordon n")) == (True, 2)
+    client.post("/nodes/n0/actions/uncordon/")
+    other = site.drain(boss, "n1", mode="wait")
+    site.put("busy", "n1", by=REPLICA_SET)
+    site.look(3)
+    page = client.get(f"/drains/{drain.pk}/").content.decode()
+    assert ("Nobody is left who has to go.</p>" in page, "Uncordon n" in page) == (True, False)
+    site.cancel(boss, other)
+    site.look()
+    page = client.get(f"/drains/{drain.pk}/").content.decode()
+    assert ("1 node is cordoned until" in page, "Uncordon n1" in page, "Uncordon n0" in page) == (True, True, False)
+
+
 def test_a_network_domain_is_drained_from_its_page(site, boss, make_user, client: Client):
     site.cluster.create(HYPER_NODE, domain("rack", 1, ["n0", "n1"]))
     PROJECTIONS[HYPER_NODE].project(Batch(site.cluster.list(HYPER_NODE).items))
