@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from cluster.rest.parsers import only
 from cluster.rest.views import Allowed, route
 from cluster.said import said
 from portal.cockpit import configuration, cycles, judged, ledger, snapshots, what_if
-from portal.cockpit.draft import Draft
+from portal.cockpit.draft import FIELDS, QUEUE_FIELDS, Draft
 from portal.cockpit.health import health
 from portal.evictions import Party
 from portal.models import ConfigurationVersion, Cycle
@@ -110,8 +111,11 @@ class SchedulerViewSet(ViewSet):
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT})
     def save(self, request: Request) -> Response:
-        """Put a text in force: `{"text": …, "version": the one it was made from, "note": …}`; 409 when another is in force."""
-        given = only(request.data).obj
+        """Put a text in force: `{"text": …, "version": the one it was made from, "note": …}`; 409 when another is in force.
+
+        Sent twice it is saved once.
+        """
+        given = _given(request, {"text", "version", "note"})
         text, version, note = given.get("text"), given.get("version"), given.get("note", "")
         if not isinstance(text, str) or isinstance(version, bool) or not isinstance(version, int) or not isinstance(note, str):
             raise BadRequest(
@@ -124,7 +128,7 @@ class SchedulerViewSet(ViewSet):
     @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT})
     def check(self, request: Request) -> Response:
         """Look at a text (`{"text": …}`): its faults with their lines, what is different, and what it would do."""
-        text = only(request.data).obj.get("text")
+        text = _given(request, {"text"}).get("text")
         if not isinstance(text, str):
             raise BadRequest(said("give the text"), [FieldError("/text", said("must be a text"))])
         checked, newest = configuration.check(text), configuration.standing().newest
@@ -151,7 +155,9 @@ class SchedulerViewSet(ViewSet):
 
         With `"conf"` also by another configuration. Nothing is written.
         """
-        given = only(request.data).obj
+        given = _given(request, {"conf", *FIELDS}, QUEUE_FIELDS)
+        if faults := [FieldError(f"/{key}", said("must be a text")) for key in given if isinstance(given[key], (dict, list))]:
+            raise BadRequest(said("the request is not understood"), faults)
         checked = configuration.check(str(given["conf"])) if given.get("conf") else None
         if checked is not None and checked.faults:
             raise Invalid(said("the configuration has faults"), [FieldError("/conf", each.sentence) for each in checked.faults])
@@ -166,6 +172,16 @@ class SchedulerViewSet(ViewSet):
     def snapshot(self, request: Request) -> HttpResponse:
         """Everything that the scheduler decides by at this moment, without secrets: for `manage.py replay`."""
         return HttpResponse(snapshots.take().dump(), content_type="application/json")
+
+
+def _given(request: Request, known: Collection[str], queues: Collection[str] = ()) -> Json:
+    """The object of a body, none of whose fields is mistyped; those of `queues` have a queue's name behind a dot."""
+    given = only(request.data).obj
+    odd = [key for key in given if key not in known and not (key.partition(".")[0] in queues and key.partition(".")[2])]
+    if odd:
+        faults = [FieldError(f"/{key}", said("is not known"), "unknown") for key in odd]
+        raise BadRequest(said("the request is not understood"), faults)
+    return given
 
 
 def _row(found: Cycle) -> Json:

@@ -23,6 +23,8 @@ from portal.maintenance.going import Going, look
 from portal.unblock.copy import View
 
 QUOTAS = ("deserved", "capability")
+QUEUE_FIELDS = ("weight", *QUOTAS)
+FIELDS = ("cordon", "drain", "remove", "add")
 WEIGHTS = 2**31 - 1
 MOST_NODES = 1000
 """Nodes that a draft may add."""
@@ -49,7 +51,7 @@ class Draft:
         for key in given:
             name, _dot, queue = str(key).partition(".")
             value = str(given[key] or "").strip()
-            if queue and name in ("weight", *QUOTAS) and value:
+            if queue and name in QUEUE_FIELDS and value:
                 found.queues.setdefault(queue, {})[name] = value
                 found._check(name, queue, value)
         for name in ("cordon", "drain", "remove"):

@@ -159,8 +159,7 @@ def test_what_is_foretold_of_queues_comes_true(weights, capability):
 def shown(monkeypatch):
     made = stage()
     runtime.use(made.cluster)
-    monkeypatch.setattr(copy, "current", lambda: made.copy)
-    monkeypatch.setattr("portal.cockpit.try_views.current", lambda: made.copy)
+    monkeypatch.setattr(copy, "_copies", {id(made.cluster): made.copy})
     for kind in KINDS:
         PROJECTIONS[kind].project(Batch(made.cluster.list(kind).items))
     yield made
@@ -209,16 +208,10 @@ def test_the_page_tells_faults_and_keeps_what_was_written(client, make_user, sho
 @pytest.mark.django_db
 def test_rest_answers_the_same(client, make_user, shown):
     client.force_login(make_user("boss", staff=True))
-    import portal.cockpit.api as api
-
-    api.current, before = (lambda: shown.copy), api.current
-    try:
-        told = client.post(
-            "/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0 n1", "add": "3*n1"}, "application/json"
-        ).json()
-        wrong = client.post("/api/v1/scheduler/what-if", {"capability.a": "x"}, "application/json")
-    finally:
-        api.current = before
+    told = client.post(
+        "/api/v1/scheduler/what-if", {"capability.a": 12, "drain": "n0 n1", "add": "3*n1"}, "application/json"
+    ).json()
+    wrong = client.post("/api/v1/scheduler/what-if", {"capability.a": "x"}, "application/json")
     assert [each["job"] for each in told["starts"]] == ["default/waits"]
     assert [(each["job"], each["pods"], each["placed_again"]) for each in told["moved"]] == [("default/held", 2, 2)]
     assert told["settled"] is True
@@ -239,3 +232,19 @@ def test_nodes_like_one_are_added_together():
     events = made.view(lambda view: changes(view, Draft.read({"add": "2*n1,3*n1"}), "gpu")).events
     assert [event.object["metadata"]["name"] for event in events] == [f"n1-new-{number}" for number in range(1, 6)]
     assert "add" in Draft.read({"add": "600*n1,600*n1"}).faults
+
+
+@pytest.mark.parametrize(
+    ("door", "body", "pointer"),
+    [
+        ("what-if", {"cordn": "n1"}, "/cordn"),
+        ("what-if", {"weight": 3}, "/weight"),
+        ("what-if", {"size.a": 3}, "/size.a"),
+        ("what-if", {"cordon": ["n1"]}, "/cordon"),
+        ("configuration/check", {"text": "", "conf": ""}, "/conf"),
+    ],
+)
+def test_rest_refuses_fields_that_are_mistyped(client, make_user, door, body, pointer):
+    client.force_login(make_user("boss", staff=True))
+    answer = client.post(f"/api/v1/scheduler/{door}", body, "application/json")
+    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (400, [pointer])
