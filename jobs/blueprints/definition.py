@@ -19,7 +19,6 @@ from cluster.port import Obj
 from cluster.said import said
 from jobs.blueprints import locks, parameters
 from jobs.blueprints.filling import HOLE, hole_faults
-from jobs.submit.draft import Draft
 
 API_VERSION, KIND = "basalt.dev/v1", "Blueprint"
 AUDIENCE = ("groups", "queues", "namespaces")
@@ -173,13 +172,6 @@ def _job_faults(spec: Obj, names: frozenset[str], *, check_names: bool) -> Itera
         return
     if check_names:
         yield from (FieldError("/spec/job" + each.pointer, each.message, each.code) for each in hole_faults(job, names))
-
-
-def renamed(source: str, name: str) -> str:
-    """A definition's text under another name; only the name changes."""
-    draft = Draft(source)
-    draft.set(("metadata", "name"), name)
-    return draft.text
 
 
 def has_hole(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from cluster import runtime
@@ -12,6 +11,7 @@ from jobs.pages import timeline
 from jobs.pages.axis import Area, Bar, Lane
 from jobs.pages.facts import gather
 from jobs.pages.lives import lives
+from jobs.rows import iso
 
 Body = dict[str, Any]
 
@@ -23,8 +23,8 @@ def told(user: Any, job: Job) -> Body:
     pods = policy().visible(user, Pod.objects.filter(job_uid=job.uid))
     drawn = timeline.build(job, changes, lives(pods), present, gather(job, changes, pods, tasks, present))
     return {
-        "start": _stamp(drawn.start),
-        "end": _stamp(None if drawn.now is not None else drawn.end),
+        "start": iso(drawn.start),
+        "end": iso(None if drawn.now is not None else drawn.end),
         "lanes": [_lane(lane) for lane in drawn.lanes],
         "durations": [
             {"state": each.state, "phase": each.phase, "word": each.word, "seconds": each.time.total_seconds()}
@@ -32,8 +32,8 @@ def told(user: Any, job: Job) -> Body:
         ],
         "gaps": [
             {
-                "from": _stamp(gap.start),
-                "to": _stamp(gap.end),
+                "from": iso(gap.start),
+                "to": iso(gap.end),
                 "seconds": gap.until(present).total_seconds(),
                 "state": gap.state,
                 "stage": gap.stage,
@@ -50,18 +50,14 @@ def _lane(lane: Lane) -> Body:
         "kind": lane.kind,
         "name": lane.name,
         "bars": [_bar(bar) for bar in lane.bars],
-        "points": [{"at": _stamp(point.at), "code": point.code, "text": point.text} for point in lane.points],
+        "points": [{"at": iso(point.at), "code": point.code, "text": point.text} for point in lane.points],
         "samples": _samples(lane.area),
     }
 
 
 def _bar(bar: Bar) -> Body:
-    return {"state": bar.state, "phase": bar.phase, "from": _stamp(bar.start), "to": _stamp(bar.end), "text": bar.label}
+    return {"state": bar.state, "phase": bar.phase, "from": iso(bar.start), "to": iso(bar.end), "text": bar.label}
 
 
 def _samples(area: Area | None) -> list[list[Any]]:
-    return [[_stamp(at), value, against] for at, value, against in area.samples] if area else []
-
-
-def _stamp(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
+    return [[iso(at), value, against] for at, value, against in area.samples] if area else []

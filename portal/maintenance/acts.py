@@ -19,7 +19,7 @@ from cluster.models import Node
 from cluster.said import said
 from portal.maintenance import rights, worker
 from portal.maintenance.going import Going, look
-from portal.maintenance.models import ACTIVE, UNENDED, Drain, DrainedNode, DrainState, Mode
+from portal.maintenance.models import ACTIVE, Drain, DrainedNode, DrainState, Mode
 from portal.unblock.copy import current
 
 MOST = 500
@@ -175,6 +175,3 @@ def seen(user: Any) -> QuerySet[Drain]:
         return found.none()
     hidden = DrainedNode.objects.exclude(node__in=queries.nodes(user).values("name"))
     return found.exclude(pk__in=hidden.values("drain"))
-
-
-__all__ = ["MOST", "UNENDED", "Wish", "begin", "cancel", "chosen", "may_change", "seen", "under_way"]

@@ -15,7 +15,7 @@ from cluster.leaving import has_local_data, has_to_go, is_bare
 from cluster.port import Cluster, Eviction, Obj
 from cluster.projection import Batch, project_events
 from cluster.said import said
-from portal.maintenance.models import Drain, DrainedNode
+from portal.maintenance.models import Drain, DrainedNode, Mode
 
 log = structlog.get_logger(__name__)
 
@@ -121,11 +121,11 @@ def tell_jobs(cluster: Cluster, drain: Drain, row: DrainedNode, jobs: dict[str, 
 
 
 def _then(drain: Drain) -> str:
-    if drain.mode == "evict":
+    if drain.mode == Mode.EVICT:
         return said("its pods there are evicted")
     if drain.deadline is None:
         return said("its pods there are waited for")
     until = objects.stamp(drain.deadline.timestamp())
-    if drain.mode == "wait-then-evict":
+    if drain.mode == Mode.WAIT_THEN_EVICT:
         return said("its pods there are waited for until %(until)s, then they are evicted", until=until)
     return said("its pods there are waited for until %(until)s", until=until)

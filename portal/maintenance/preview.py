@@ -144,11 +144,6 @@ class Preview:
                 found[each.job.owner] += each.pods
         return found.most_common()
 
-    @property
-    def lost_for_good(self) -> int:
-        """Pods of jobs that come to their end."""
-        return sum(each.out for each in self.gangs if each.gang.disruption is not None and not each.gang.disruption.again)
-
 
 def preview(user: Any, names: Collection[str]) -> Preview:
     """Ask what a drain of these nodes would do. Raises what `acts.chosen` raises, and Unavailable."""

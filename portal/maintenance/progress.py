@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from cluster import queries
 from cluster.models import Node
+from jobs.rows import iso
 from portal.maintenance import acts, words
 from portal.maintenance.models import ACTIVE, UNENDED, Drain, DrainedNode, DrainState, Mode, NodeState
 from portal.maintenance.preview import visible
@@ -51,11 +52,6 @@ class NodeLine:
     def all(self) -> int:
         """Pods that had to go, those that came meanwhile among them."""
         return max(self.row.pods or 0, self.row.left or 0)
-
-    @property
-    def more_held(self) -> int:
-        """Pods that are held and not listed."""
-        return self.row.held_count - len(self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +135,9 @@ def row(drain: Drain) -> Json:
         "state": drain.state,
         "nodes": [each.node for each in nodes],
         "drained": sum(each.state == NodeState.DRAINED for each in nodes),
-        "deadline": _stamp(drain.deadline),
-        "created_at": _stamp(drain.created_at),
-        "finished_at": _stamp(drain.finished_at),
+        "deadline": iso(drain.deadline),
+        "created_at": iso(drain.created_at),
+        "finished_at": iso(drain.finished_at),
         "ended_by": drain.ended_by,
     }
 
@@ -155,11 +151,7 @@ def _node_json(each: NodeLine) -> Json:
     found = each.row
     return {
         "node": found.node, "state": found.state, "pods": found.pods, "left": found.left, "was_cordoned": found.was_cordoned,
-        "cordoned_at": _stamp(found.cordoned_at), "looked_at": _stamp(found.looked_at), "finished_at": _stamp(found.finished_at),
+        "cordoned_at": iso(found.cordoned_at), "looked_at": iso(found.looked_at), "finished_at": iso(found.finished_at),
         "held": [{"pod": one.name, "code": one.code, "why": one.why} for one in each.held], "held_count": found.held_count,
         "trouble": found.trouble,
     }  # fmt: skip
-
-
-def _stamp(moment: Any) -> str | None:
-    return moment.isoformat() if moment is not None else None
