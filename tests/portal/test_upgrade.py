@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 from portal.models import Notice
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.services]
+
+
+def apply(state: ProjectState, *operations: Operation) -> None:
+    """Do them as one migration."""
+    with connection.schema_editor() as editor:
+        for operation in operations:
+            before = state.clone()
+            operation.state_forwards("portal", state)
+            operation.database_forwards("portal", editor, before, state)
 
 
 def test_the_old_version_writes_rows_into_a_table_that_has_more_columns_by_now() -> None:
@@ -25,11 +35,7 @@ def test_the_old_version_writes_rows_into_a_table_that_has_more_columns_by_now()
         migrations.AddField("told", "note", models.TextField(null=True)),
     ]
     try:
-        with connection.schema_editor() as editor:
-            for operation in (table, *more):
-                before = state.clone()
-                operation.state_forwards("portal", state)
-                operation.database_forwards("portal", editor, before, state)
+        apply(state, table, *more)
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO portal_told (text) VALUES ('by the old version')")
             cursor.execute("SELECT text, said, word, done, facts::text, note FROM portal_told")
@@ -43,19 +49,12 @@ def test_a_column_that_becomes_necessary_is_filled_where_it_was_empty() -> None:
     if connection.vendor != "postgresql":
         pytest.skip("on SQLite there is one process")
     state = ProjectState()
-    first = [
-        migrations.CreateModel("Told", [("id", models.BigAutoField(primary_key=True)), ("text", models.TextField(null=True))]),
-        migrations.AlterField("told", "text", models.TextField(default="none")),
-    ]
+    table = migrations.CreateModel("Told", [("id", models.BigAutoField(primary_key=True)), ("text", models.TextField(null=True))])
     try:
-        for number, operation in enumerate(first):
-            with connection.schema_editor() as editor:
-                before = state.clone()
-                operation.state_forwards("portal", state)
-                operation.database_forwards("portal", editor, before, state)
-            if number == 0:
-                with connection.cursor() as cursor:
-                    cursor.execute("INSERT INTO portal_told (text) VALUES (NULL)")
+        apply(state, table)
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO portal_told (text) VALUES (NULL)")
+        apply(state, migrations.AlterField("told", "text", models.TextField(default="none")))
         with connection.cursor() as cursor:
             cursor.execute("SELECT text FROM portal_told")
             assert cursor.fetchall() == [("none",)]
