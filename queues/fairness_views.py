@@ -55,6 +55,7 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
         return JsonResponse(as_json(found))
     if form == "csv":
         return exports.answer(_as_rows(found), "fairness", "csv")
+    told = [each.met for each in found.accounts if each.met is not None]
     context = {
         "report": found,
         "problem": problem,
@@ -62,6 +63,8 @@ def fairness(request: HttpRequest) -> HttpResponseBase:
         "unit": "" if resource in BYTES else f"{resource_name(resource)}·h",
         "total": _cells(found.total.sums, resource),
         "worst": min((each for each in found.accounts if each.met is not None), key=lambda each: each.met or 0, default=None),
+        "due": len(told),
+        "least": told.count(min(told, default=None)),
         "used": found.total.sums["received"] / found.capacity if found.capacity else None,
         "resources": names,
         "window": window.name,

@@ -132,7 +132,7 @@ def roll_back(request: HttpRequest, pk: int) -> HttpResponse:
     may(request, "scheduler.change")
     older = get_object_or_404(ConfigurationVersion, pk=pk)
     base = request.POST.get("base", "")
-    note = _("as version %(number)s") % {"number": older.pk}
+    note = versions.note_of(older.pk)
     try:
         based = int(base) if base.isascii() and base.isdigit() and len(base) < 19 else 0
         saved = configuration.save(older.text, based, request.user.get_username(), note)

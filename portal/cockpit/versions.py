@@ -6,11 +6,13 @@ what is really there what became of it. A text that nobody here wrote is a versi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Subquery
+from django.utils.translation import gettext as _
 
 from cluster.projection import writing
 from cluster.runtime import now
@@ -53,7 +55,7 @@ def look(read: Callable[[], Live], source: str, *, alone: bool) -> Live:
     `alone`: nobody but the caller writes there. Raises what `read` does.
     """
     live = Live(None)
-    for _ in range(LOOKS):
+    for _look in range(LOOKS):
         before = _latest()
         live = read()
         with writing(ConfigurationVersion):
@@ -74,6 +76,17 @@ def seen(text: str, at: datetime, source: str, *, newer: bool = False) -> None:
     with writing(ConfigurationVersion):
         if not (newer and ConfigurationVersion.objects.filter(writing=Writing.DONE, text=text).exists()):
             _take_in(text, at, source, "")
+
+
+def note_of(number: int) -> str:
+    """The note of a version that puts an older one in force again. It is kept in English, and said by `in_words`."""
+    return f"as version {number}"
+
+
+def in_words(note: str) -> str:
+    """A note in the reader's language, as far as it is not what somebody wrote himself."""
+    again = re.fullmatch(r"as version ([0-9]{1,18})", note)
+    return _("as version %(number)s") % {"number": again[1]} if again else note
 
 
 def begin(text: str, who: str, source: str, note: str, live: Live) -> ConfigurationVersion:

@@ -9,6 +9,7 @@ from django.utils.formats import number_format
 
 from cluster import display
 from cluster.access import policy
+from portal.cockpit import versions
 
 register = template.Library()
 
@@ -21,6 +22,12 @@ def ms(value: float | None) -> str:
     if 0 < value < 0.995:
         return number_format(round(max(value, 0.01), 2), decimal_pos=2, use_l10n=True)
     return display.number(value)
+
+
+@register.filter
+def note(text: str) -> str:
+    """The note of a version of the configuration, in the reader's language where it is the portal's own."""
+    return versions.in_words(text)
 
 
 @register.filter

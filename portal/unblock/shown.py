@@ -144,6 +144,11 @@ def _effect(each: Found, *, cost: bool = True) -> str:
     return words.effect(each.starts, each.pods, evicted=cost * len(each.evicted), delayed=cost * len(each.delayed))
 
 
+def _effect_and_when(each: Found) -> str:
+    """Waiting starts nothing: when it does is the likely start's to say."""
+    return _effect(each) if each.code == "wait" else words.effect_and_when(_effect(each), words.how_soon(each.cycles))
+
+
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 
@@ -186,7 +191,7 @@ def ways_json(user: Any, found: Collection[Found]) -> list[Json]:
         {
             "code": each.code,
             "text": in_languages(lambda each=each: words.title(each.code, _named(each, names))),  # type: ignore[misc]
-            "effect": in_languages(lambda each=each: f"{_effect(each)}, {words.how_soon(each.cycles)}"),  # type: ignore[misc]
+            "effect": in_languages(lambda each=each: _effect_and_when(each)),  # type: ignore[misc]
             "values": _named(each, names),
             "patch": each.patch,
             "in_place": each.in_place,

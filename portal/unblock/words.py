@@ -57,6 +57,11 @@ def effect(starts: int, pods: int, *, evicted: int, delayed: int) -> str:
     return spaced(" · ".join(parts))
 
 
+def effect_and_when(effect: str, soon: str) -> str:
+    """Both in one line."""
+    return _("%(effect)s, %(soon)s") % {"effect": effect, "soon": soon}
+
+
 def how_soon(cycles: int) -> str:
     """After how many cycles."""
     if cycles <= 1:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basalt.client.errors import Refused
-from basalt.commands import columns, explain, manifest, view
+from basalt.commands import columns, explain, manifest, nodes, view
 from basalt.terminal import ages, manifests
 from basalt.terminal.table import lines
 from basalt.terminal.words import amount, in_own_language
@@ -356,6 +356,32 @@ def test_an_explanation_says_what_why_where_in_line_and_what_would_help():
         "     on the job as it is: basalt apply -f FILE, "
         """with spec.minAvailable=2 'spec.tasks[0].limits."nvidia.com/gpu"=1' in it""",
     ]
+
+
+def test_a_way_that_leaves_something_out_says_how_a_copy_does_without_it():
+    worker = {"name": "w", "nodeSelector": {"gpu": "a100"}, "affinity": {"nodeAffinity": {"required": {}}, "podAffinity": {}}}
+    row = {"phase_since": "2026-01-02T03:00:00+00:00", "manifest": {"spec": {"queue": "q", "tasks": [worker]}}}
+
+    def copied(**change):
+        way = {"text": {"en": "Drop it"}, "effect": {"en": "All start"}, "patch": {"spec": {"tasks": [{**worker, **change}]}}}
+        said = {**EXPLANATION, "unblock": {"state": "done", "ways": [way]}}
+        return click.unstyle([*explain.lines(row, said, NOW)][-1]).strip()
+
+    assert copied(nodeSelector={}) == "in a copy of it: basalt submit FILE --set 'spec.tasks[0].nodeSelector={}'"
+    assert (
+        copied(affinity={"nodeAffinity": {}, "podAffinity": {}})
+        == "in a copy of it: basalt submit FILE --set 'spec.tasks[0].affinity.nodeAffinity={}'"
+    )
+    assert (
+        copied(nodeSelector={"gpu": "h100"}) == "in a copy of it: basalt submit FILE --set 'spec.tasks[0].nodeSelector.gpu=h100'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "said"), [(1, "draining, 1 pod left"), (2, "draining, 2 pods left"), (0, "draining, 0 pods left")]
+)
+def test_a_drain_counts_what_is_left(left, said):
+    assert nodes._says({"state": "draining", "left": left, "held": [], "held_count": 0, "trouble": ""}) == said
 
 
 @pytest.mark.parametrize(

@@ -157,15 +157,17 @@ def _start(said: Explanation, now: datetime) -> Iterator[str]:
         yield f"Start      {starts.span(start, now)}{old}"
 
 
-def _edits(patch: Any, before: Any, path: str = "") -> Iterator[str]:
-    """What a merge patch changes, in the manner of `submit --set`."""
-    if isinstance(patch, dict):
+def _edits(patch: Any, before: Any, path: str = "", *, whole: bool = False) -> Iterator[str]:
+    """What a merge patch changes, in the manner of `submit --set`. `whole`: below a list, where what is left out goes."""
+    goes = whole and isinstance(before, dict) and not before.keys() <= (patch.keys() if isinstance(patch, dict) else set())
+    if isinstance(patch, dict) and not goes:
         for key, value in patch.items():
             step = f'"{key}"' if "." in key else key
-            yield from _edits(value, before.get(key) if isinstance(before, dict) else None, f"{path}.{step}" if path else step)
+            old = before.get(key) if isinstance(before, dict) else None
+            yield from _edits(value, old, f"{path}.{step}" if path else step, whole=whole)
     elif isinstance(patch, list) and isinstance(before, list) and len(patch) == len(before):
         for place, (value, old) in enumerate(zip(patch, before)):
-            yield from _edits(value, old, f"{path}[{place}]")
+            yield from _edits(value, old, f"{path}[{place}]", whole=True)
     elif patch != before:
         yield shlex.quote(f"{path}={json.dumps(patch, ensure_ascii=False) if not isinstance(patch, str) else patch}")
 

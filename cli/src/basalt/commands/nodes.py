@@ -169,4 +169,4 @@ def _says(row: dict[str, Any]) -> str:
         return str(row["state"])
     held = f", {row['held_count']} held: {row['held'][0]['why'] or row['held'][0]['code']}" if row["held"] else ""
     trouble = f" ({row['trouble']})" if row["trouble"] else ""
-    return f"draining, {row['left']} pods left{held}{trouble}"
+    return f"draining, {row['left']} {'pod' if row['left'] == 1 else 'pods'} left{held}{trouble}"
