@@ -372,9 +372,9 @@ def test_without_celery_the_controller_has_the_rights_of_workers(
 ) -> None:
     objects = with_components(tmp_path, "threads")
     rights = of_kind(objects, "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-    server.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(rights), check=True)
-    for name in ("controller", "worker"):
+    for name in ("controller", "worker"):  # before their rights go: their watches would be refused
         basalt.end(name)
+    server.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(rights), check=True)
     alone = Deployed(server, tmp_path, objects, {"REDIS_URL": os.environ["REDIS_URL"]})
     try:
         alone.begin("Deployment basalt-controller")
