@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,7 +18,8 @@ from cluster.projection import Batch
 from jobs.models import Pod
 from jobs.projection import project_jobs
 from portal.models import Eviction, Placement
-from queues import changes
+from queues import changes, fairness, fairness_views
+from queues.fairness import Account
 from queues.models import Queue, QueueChange
 from queues.projection import project
 from queues.queries import amounts
@@ -202,8 +204,28 @@ def test_the_report_is_the_same_as_page_file_and_rest(member, past):
     met = {row["queue"]: row["met_share"] for row in rest["queues"]}
     assert met == {"nlp": pytest.approx(hours / (24 * 90 / 3600)), "prod": 0.0}
     assert rest["jain"] == pytest.approx(0.5)
-    assert "prod received 0 % of what was due to it" in text(page)
+    assert "prod received 0 % of what was due to it, the least of all." in text(page)
     assert json.loads(member.get(f"/queues/fairness/?format=json&resource={GPU}").content)["total"] == rest["total"]
+
+
+@pytest.mark.parametrize(
+    ("due", "said"),
+    [
+        ({"nlp": 4, "prod": 0}, "nlp received 25 % of what was due to it. Nothing was due to any other queue."),
+        ({"nlp": 4, "prod": 4}, "2 queues received 25 % of what was due to them, the least of all."),
+        ({"nlp": 4, "prod": 2}, "nlp received 25 % of what was due to it, the least of all."),
+        ({"nlp": 1, "prod": 1}, "Every queue received all that was due to it."),
+    ],
+)
+def test_the_report_names_who_got_least_and_of_whom(member, past, monkeypatch, due, said):
+    def made(*asked):
+        found = fairness.report(*asked)
+        nothing = dict.fromkeys(found.total.sums, 0)
+        accounts = [Account(name, "root", nothing | {"due": each, "met": min(each, 1)}) for name, each in due.items()]
+        return replace(found, accounts=accounts)
+
+    monkeypatch.setattr(fairness_views, "report", made)
+    assert said in text(member.get("/queues/fairness/?resource=" + GPU))
 
 
 def test_a_queue_that_is_gone_is_told_without_a_link(member, past):

@@ -132,6 +132,20 @@ def test_an_older_version_can_be_put_in_force_again(client, make_user, file):
     client.post(url, {"base": versions.newest().pk})
     assert file.read_text() == TEXT
     assert versions.newest().note == f"as version {first.pk}"
+    for language, said in (("en", f"as version {first.pk}"), ("zh-hans", f"同版本 {first.pk}")):
+        client.cookies["django_language"] = language
+        assert said in client.get(reverse("cockpit:history")).content.decode()
+
+
+def test_a_new_version_is_followed_until_the_scheduler_runs_by_it(client, make_user, file):
+    client.force_login(make_user("boss", staff=True))
+    asks = 'id="sc-page" data-refresh hx-get="" hx-trigger="every 2s" hx-select="#sc-page" hx-swap="outerHTML"'
+    send(client, OTHER)
+    assert asks in client.get(reverse("cockpit:configuration")).content.decode()
+    SchedulerConfiguration.objects.update(text=OTHER)
+    html = client.get(reverse("cockpit:configuration")).content.decode()
+    assert 'id="sc-page"' in html
+    assert "hx-trigger" not in html.partition('id="sc-page"')[2].partition(">")[0]
 
 
 def test_the_file_that_came_with_the_program_stays_as_it_came(client, make_user, file, settings):

@@ -106,6 +106,9 @@ def test_why_a_job_waits_and_what_would_unblock_it(stage, as_owner):
     assert [(each["node"], each["gpus"]) for each in ways["minimum"]["places"]] == [("n1", [*range(8)]), ("n2", [*range(8)])]
     assert ways["wait"]["values"]["job"] == "first"
     assert ways["wait"]["patch"] is None
+    assert ways["wait"]["effect"] == {"en": "It holds 8 GPUs. Nothing to change.", "zh-hans": "它占用 8 张 GPU。无需更改。"}
+    assert ways["minimum"]["effect"]["en"].endswith(", within 2 cycles")
+    assert ways["minimum"]["effect"]["zh-hans"].endswith("，在 2 个调度周期内")
 
 
 def test_the_same_by_name_and_of_a_job_that_runs(stage, as_owner):
