@@ -34,10 +34,10 @@ PATIENT = 1.5
 """Seconds that a page without script waits."""
 
 
-def ask(question: Question, wait: float = 0.0) -> Outlook:
-    """What is known of a question within so many seconds."""
+def ask(user: Any, question: Question, wait: float = 0.0) -> Outlook:
+    """What is known of a user's question within so many seconds."""
     try:
-        return desk.ask(question, wait)
+        return desk.ask(question, wait, user.pk)
     except Unavailable:
         return Outlook("unavailable")
 
@@ -75,7 +75,7 @@ class Row:
 
 def part(user: Any, question: Question, wait: float = 0.0) -> Json:
     """What the part of a page shows."""
-    found = ask(question, wait)
+    found = ask(user, question, wait)
     now, named = runtime.now(), found.delayed[:MOST]
     names = Names(user, {each.uid for each in [*found.mine[:MINE], *named]})
     mine = [_row(names, each, now) for each in found.mine[:MINE]]
@@ -145,7 +145,7 @@ def _queue(question: Question) -> str:
 
 def as_json(user: Any, question: Question, wait: float = 0.0) -> Json:
     """How starts move, for programs."""
-    found = ask(question, wait)
+    found = ask(user, question, wait)
     names = Names(user, {each.uid for each in [*found.mine, *found.delayed[:MOST]]})
     at = found.position
     return {

@@ -28,7 +28,7 @@ MODEL = "django.contrib.auth.backends.ModelBackend"
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions are answered in the thread that asks: a test's database is one connection's."""
 
-    def ask(self: Desk, question: Question, wait: float = 0.0) -> Outlook:
+    def ask(self: Desk, question: Question, wait: float = 0.0, who: Any = None) -> Outlook:
         if self._known(question) is None:
             self._keep(question, questions.answer(desks.current(), question, futures=3, pause=0))
         return self._answers[question.key]
@@ -95,13 +95,13 @@ def test_what_is_worked_out_is_asked_again_by_whom_it_was_given_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = Job.objects.get(name="third")
-    monkeypatch.setattr(Desk, "ask", lambda self, question, wait=0.0: Outlook())
+    monkeypatch.setattr(Desk, "ask", lambda self, question, wait=0.0, who=None: Outlook())
     page = client.get(f"/jobs/{job.uid}/priority/?class=high").content.decode()
     assert 'data-outlook="working"' in page
     token = re.search(r'name="question" value="([^"]+)"', page)[1]
     at = runtime.now().timestamp() + 60
     done = Outlook("done", at, [Move("default/none", Span(at + 7200, at + 9000), Span(at + 3540, at + 7200))])
-    monkeypatch.setattr(Desk, "ask", lambda self, question, wait=0.0: done)
+    monkeypatch.setattr(Desk, "ask", lambda self, question, wait=0.0, who=None: done)
     part = client.post("/starts/", {"question": token}, headers={"HX-Request": "true"}).content.decode()
     assert 'data-outlook="done"' in part
     assert "1 h 01 min earlier" in part
