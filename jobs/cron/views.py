@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cluster.access import policy
 from cluster.errors import ApiError
 from cluster.kinds import CRON_JOB
+from cluster.said import words
 from jobs import owned
 from jobs.cron import pages, writes
 from jobs.cron.models import CronJob
@@ -55,8 +56,8 @@ def cron_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase
     if request.method != "POST":
         if action != "delete":
             return redirect("jobs:cron", uid)
-        words = _("The cron job goes with all jobs that it made; those that run are ended.")
-        return render(request, "flows/confirm.html", {"row": cron, "words": words, "view": "jobs:cron", "list": "jobs:crons"})
+        asked = _("The cron job goes with all jobs that it made; those that run are ended.")
+        return render(request, "flows/confirm.html", {"row": cron, "words": asked, "view": "jobs:cron", "list": "jobs:crons"})
     try:
         if action == "delete":
             owned.delete(CRON_JOB, cron.namespace, cron.name, cron.uid, project_crons)

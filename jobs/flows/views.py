@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cluster.access import policy
 from cluster.errors import ApiError
 from cluster.kinds import JOB_FLOW, JOB_TEMPLATE
+from cluster.said import words
 from jobs import owned
 from jobs.flows import pages
 from jobs.flows.choices import FlowState
@@ -75,25 +76,25 @@ def template_detail(request: HttpRequest, uid: str) -> HttpResponse:
 def flow_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
     """Delete a flow with its jobs; asked first."""
     flow = found(request, JobFlow, uid)
-    words = _("The flow goes with all jobs that it made; those that run are ended.")
-    return _delete(request, flow, action, words, ("jobs:flow", "jobs:flows"))
+    asked = _("The flow goes with all jobs that it made; those that run are ended.")
+    return _delete(request, flow, action, asked, ("jobs:flow", "jobs:flows"))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_action(request: HttpRequest, uid: str, action: str) -> HttpResponseBase:
     """Delete a template; asked first."""
     template = found(request, JobTemplate, uid)
-    words = _("Jobs that were made from the template stay. New flows cannot name it any more.")
-    return _delete(request, template, action, words, ("jobs:template", "jobs:templates"))
+    asked = _("Jobs that were made from the template stay. New flows cannot name it any more.")
+    return _delete(request, template, action, asked, ("jobs:template", "jobs:templates"))
 
 
-def _delete(request: HttpRequest, row: Any, action: str, words: str, views: tuple[str, str]) -> HttpResponseBase:
+def _delete(request: HttpRequest, row: Any, action: str, asked: str, views: tuple[str, str]) -> HttpResponseBase:
     if not policy().may(request.user, "jobs.act", row):
         raise PermissionDenied(_("Only its owner and administrators may do this."))
     if action != "delete":
         raise Http404
     if request.method != "POST":
-        return render(request, "flows/confirm.html", {"row": row, "words": words, "view": views[0], "list": views[1]})
+        return render(request, "flows/confirm.html", {"row": row, "words": asked, "view": views[0], "list": views[1]})
     kind, project = (JOB_FLOW, project_flows) if isinstance(row, JobFlow) else (JOB_TEMPLATE, project_templates)
     try:
         owned.delete(kind, row.namespace, row.name, row.uid, project)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
@@ -62,6 +63,7 @@ class World:
         client = Client()
         client.force_login(user or self.ada, "django.contrib.auth.backends.ModelBackend")
         answer = client.post(reverse(name, args=arguments))
+        self.said = [str(each) for each in get_messages(answer.wsgi_request)]
         self.settle()
         return answer
 
@@ -139,6 +141,9 @@ def test_a_template_shows_its_jobs_and_stays_while_it_is_used(world: World, diam
     used = JobTemplate.objects.get(name="a")
     assert "f-a" in world.page("jobs:template", used.uid)
     world.do("jobs:template_action", used.uid, "delete")
+    assert world.said == [
+        "job template default/a is used by flow f, which has not ended: delete the flow first, or wait for its end"
+    ]
     assert JobTemplate.objects.get(name="a").deleted_at is None
     assert world.do("jobs:flow_action", diamond.uid, "delete").status_code == 302
     world.do("jobs:template_action", used.uid, "delete")
@@ -157,6 +162,14 @@ def test_a_cron_job_shows_its_next_times_and_its_runs(world: World):
     page = world.page("jobs:cron", made.uid)
     assert f"c-{int(world.clock.now()) // 60}" in page
     assert "SuccessfulCreate" in page
+
+
+def test_a_cron_job_that_is_gone_meanwhile_is_told_of(world: World):
+    world.make(cron("0 0 1 1 *"))
+    made = CronJob.objects.get()
+    world.cluster.delete(CRON_JOB, "c", "default")
+    world.do("jobs:cron_action", made.uid, "suspend")
+    assert world.said == ["there is no CronJob 'c' in namespace 'default'"]
 
 
 def test_a_cron_job_is_suspended_resumed_and_run_at_once(world: World):
