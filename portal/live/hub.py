@@ -184,8 +184,7 @@ class Hub:
                 else:
                     await layer.group_add(GROUP, channel)
         finally:
-            receiving.cancel()  # and waited for: the layer counts who receives
-            await asyncio.gather(receiving, return_exceptions=True)
+            await _ended({receiving})  # the layer counts who receives
 
     def _take(self, notice: dict[str, Any]) -> None:
         publisher, number = notice["publisher"], notice["number"]
@@ -259,9 +258,7 @@ class Hub:
     async def stop(self) -> None:
         """End its tasks and threads (the server is going down, or a test is over)."""
         tasks = [*self._tasks, *([self._listener] if self._listener else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _ended(set(tasks))
         self._feeds.clear()
         together = threading.Barrier(WORKERS)
 
@@ -271,6 +268,14 @@ class Hub:
 
         await asyncio.gather(*(asyncio.get_running_loop().run_in_executor(self._pool, close) for _ in range(WORKERS)))
         self._pool.shutdown(wait=False)
+
+
+async def _ended(tasks: set[asyncio.Future[Any]]) -> None:
+    """Cancel tasks until they have ended: a cancellation that meets the end of a library's own wait is swallowed by it."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=1.0)
 
 
 class _Kept(threading.local):

@@ -82,12 +82,12 @@ class Page(ApplicationCommunicator):
 
     async def connect(self) -> bool:
         await self.send_input({"type": "websocket.connect"})
-        return (await self.receive_output(3))["type"] == "websocket.accept"
+        return (await self.receive_output(15))["type"] == "websocket.accept"
 
     async def disconnect(self) -> None:
         if not self.future.done():
             await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(3)
+        await self.wait(15)
 
     async def say(self, text: str) -> None:
         await self.send_input({"type": "websocket.receive", "text": text})
@@ -95,7 +95,7 @@ class Page(ApplicationCommunicator):
     async def ask(self, op: str = "subscribe", **message: Any) -> None:
         await self.say(json.dumps({"op": op} | message))
 
-    async def hear(self, topic: str = "", timeout: float = 3) -> dict[str, Any]:
+    async def hear(self, topic: str = "", timeout: float = 15) -> dict[str, Any]:
         """The next message, or the next of a topic."""
         while True:
             sent = await self.receive_output(timeout)
