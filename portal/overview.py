@@ -66,14 +66,21 @@ def side(user: Any) -> dict[str, Any]:
 
 
 def _lists(user: Any, fleet: fleet_queries.Fleet, queues: list[Queue], waits: list[figures.Wait]) -> dict[str, Any]:
-    held = figures.held_at(waits)
     return {
         "attention": attention.entries(user, fleet, queues, runtime.now()),
         "has_machines": bool(fleet.strips),
+        "recent": happened.newest(user, RECENT),
+        **causes(waits),
+    }
+
+
+def causes(waits: list[figures.Wait]) -> dict[str, Any]:
+    """Why jobs wait, for `portal/held.html`, in the language in force."""
+    held = figures.held_at(waits)
+    return {
         "held": [(*_stage(stage), jobs, gpus) for stage, jobs, gpus in held],
         "held_total": sum(jobs for _stage, jobs, _gpus in held),
         "held_most": max((jobs for _stage, jobs, _gpus in held), default=1),
-        "recent": happened.newest(user, RECENT),
     }
 
 

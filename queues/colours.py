@@ -36,8 +36,8 @@ def categories(rows: Sequence[Queue]) -> dict[str, int]:
 
 
 def _main(rows: Sequence[Queue]) -> list[Queue]:
-    """At most CATEGORIES queues, oldest first."""
-    oldest = sorted(rows, key=lambda row: (row.created_at, row.name))
+    """At most CATEGORIES queues, oldest first. One made anew may stand beside its forerunner for a moment: it counts once."""
+    oldest = sorted({row.name: row for row in rows}.values(), key=lambda row: (row.created_at, row.name))
     names = [row.name for row in oldest]
     most = cache.get_or_set("queues.most_used", lambda: history.most_used(names, FIRST[0], DAY, now(), CATEGORIES), RENEW)
     main = [*(name for name in most or () if name in names), *(name for name in names if name not in (most or ()))][:CATEGORIES]

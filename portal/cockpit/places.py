@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import structlog
 from django.utils.translation import gettext as _
 
 from cluster import runtime
@@ -18,6 +19,8 @@ from cluster.said import words
 from portal import parts
 from portal.cockpit.versions import Live
 from scheduler.configmap import MapKey, said
+
+log = structlog.get_logger(__name__)
 
 
 class Place(Protocol):
@@ -121,8 +124,8 @@ class MapPlace:
             self._send(live, {}, dry_run=True)
         except Forbidden as error:
             return self._forbidden(error)
-        except ApiError:
-            return ""
+        except ApiError as error:
+            log.debug("a trial of writing the configuration was not answered plainly", error=str(error))
         return ""
 
     def write(self, text: str, live: Live) -> None:

@@ -23,6 +23,7 @@ from jobs.pages.lives import lives
 from jobs.pages.podgrid import is_large
 from jobs.pages.podmap import maps
 from jobs.pages.queries import EVENT_LIMIT, events_of
+from jobs.pages.rendered import parts_in_all_languages
 from jobs.rows import JOB_FIELDS, job_row, pod_row
 from portal import evictions
 from portal.live import rendered
@@ -31,6 +32,7 @@ from portal.live.cockpit import cockpit
 from portal.live.fleet import FleetTopic, NodePanel, TopologyTopic
 from portal.live.told import Told
 from portal.models import Cycle
+from portal.overview import causes
 from portal.standing import standing
 from queues.models import Queue
 from queues.rows import queue_row
@@ -161,7 +163,7 @@ def _encoded(answer: Answer) -> dict[str, bytes]:
 
 
 class OverviewTopic(Topic):
-    """The headline numbers and the queues' lines, of one moment; they move with everything, so at most once a second."""
+    """The headline numbers, the queues' lines and why jobs wait, of one moment: at most once a second, for all moves them."""
 
     interval = 1.0
 
@@ -169,7 +171,9 @@ class OverviewTopic(Topic):
         return ("overview",) if topic in ("jobs", "topology", "queues") else ()
 
     def load(self, user: Any, uids: Uids) -> Answer:
-        return Answer(extras=standing(user).as_dict())
+        told = standing(user)
+        held = parts_in_all_languages({"held": "portal/held.html"}, lambda: causes(told.waits))
+        return Answer(extras=told.as_dict() | {"held": held["held"]["html"]})
 
     def gone(self, asked: Uids, rows: dict[str, Row]) -> list[str]:
         """It has no rows."""

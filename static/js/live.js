@@ -67,9 +67,17 @@ function connect() {
   socket.onclose = (event) => closed(event.code);
 }
 
+/** Give up a line that is dead: nothing answers there, so its own end is not waited for. */
+function drop() {
+  if (!socket) return;
+  socket.onmessage = socket.onclose = null;
+  socket.close();
+  closed(1006);
+}
+
 function ping() {
   send({ op: "ping" });
-  silenceTimer = setTimeout(() => socket?.close(), SILENCE);
+  silenceTimer = setTimeout(drop, SILENCE);
 }
 
 function receive(message) {
@@ -138,6 +146,7 @@ function tick() {
 
 setInterval(tick, 1000);
 banner?.querySelector("[data-live-now]").addEventListener("click", () => (over ? location.reload() : connect()));
+addEventListener("offline", drop); // the browser hears of a lost network at once, the socket only when a ping is missed
 addEventListener("online", connect);
 document.addEventListener("visibilitychange", () => {
   clearTimeout(restTimer);

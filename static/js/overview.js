@@ -3,10 +3,11 @@ import { nodesOf } from "./fleetdata.js";
 import { follow } from "./fleetlive.js";
 import { Look } from "./fleetlook.js";
 import { FleetMap } from "./fleetmap.js";
+import { graft } from "./graft.js";
 import { subscribe } from "./live.js";
 import { flag, patch } from "./patch.js";
 import { stack } from "./stack.js";
-import { amountWords, fill, numberWords, shortModel } from "./words.js";
+import { amountWords, fill, language, numberWords, shortModel } from "./words.js";
 
 const STEP = 30_000;
 
@@ -23,12 +24,19 @@ subscribe("overview", {
   onMessage(message) {
     if (!message.figures) return;
     patch(figures, message.figures);
+    redraw(document.querySelector("[data-held]"), message.held[language]);
     asked = message.figures.gpus_waiting;
     for (const name of told.queues ?? []) latest.set(name, (message.lines[name]?.[0] ?? 0) / 1000);
     for (const line of document.querySelectorAll("[data-share]")) patchShare(line, message.lines[line.dataset.share] ?? [0, 0, 0, 0]);
     if (message.type === "snapshot" && latest.size) chart?.push(latest, asked);
   },
 });
+
+function redraw(place, html) {
+  const fresh = document.createElement("section");
+  fresh.innerHTML = html;
+  graft(place, fresh);
+}
 
 function patchShare(line, [allocated, deserved, admitted, waiting]) {
   const bar = line.querySelector(".ba-share");

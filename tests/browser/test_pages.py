@@ -151,8 +151,10 @@ def test_overview_figures_move(page: Page, server: Server, sign_in: Callable):
     wait_until_live(page)
     figure = page.locator('[data-field="jobs_running"]')
     expect(figure).to_have_text("0")
+    expect(page.locator("#h-held")).to_have_text("Why 1 job is pending")
     change(job, phase=JobPhase.RUNNING, running=2)
     expect(figure).to_have_text("1")
+    expect(page.locator("#h-held")).to_have_text("Why jobs are pending")
     expect(page.locator("[data-chart] svg")).to_be_visible()
 
 
@@ -171,6 +173,16 @@ def test_a_lost_line_is_said_and_what_was_missed_is_caught_up(page: Page, server
     wait_until_live(page)
     expect(page.locator("[data-live-banner]")).to_be_hidden()
     expect(page.locator(f'tr[data-uid="{job.uid}"] .c-st')).to_have_text("Running")
+
+
+def test_a_lost_network_is_said_at_once_and_the_line_comes_back_with_it(page: Page, server: Server, sign_in: Callable):
+    sign_in()
+    page.goto(f"{server.url}/jobs/")
+    wait_until_live(page)
+    page.context.set_offline(True)
+    expect(page.locator("[data-live-link] .ba-dot")).to_have_attribute("data-live", "off")
+    page.context.set_offline(False)
+    wait_until_live(page)
 
 
 def test_the_theme_changes_without_a_reload_and_stays(page: Page, server: Server, sign_in: Callable):

@@ -25,9 +25,10 @@ class Reader:
         await send({"type": "http.response.body", "body": str(size).encode()})
 
 
-async def answer(chunks, length=None, **address):
-    headers = [] if length is None else [(b"content-length", str(length).encode())]
-    page = ApplicationCommunicator(BodyLimit(Reader()), {"type": "http", "headers": headers, **address})
+async def answer(chunks, length=None, language="en", **address):
+    headers = [(b"accept-language", language.encode())]
+    headers += [] if length is None else [(b"content-length", str(length).encode())]
+    page = ApplicationCommunicator(BodyLimit(Reader()), {"type": "http", "method": "POST", "headers": headers, **address})
     for number, chunk in enumerate(chunks, 1):
         await page.send_input({"type": "http.request", "body": chunk, "more_body": number < len(chunks)})
     start, body = await page.receive_output(), await page.receive_output()
@@ -41,6 +42,11 @@ async def test_what_is_short_enough_passes():
 async def test_a_body_that_says_it_is_too_long_is_not_read():
     status, body = await answer([b"x"], LIMIT + 1)
     assert (status, json.loads(body)["status"]) == (413, 413)
+
+
+async def test_a_refusal_is_in_the_readers_language():
+    _status, body = await answer([b"x"], LIMIT + 1, language="zh-hans")
+    assert json.loads(body)["detail"] == "请求正文最多 2,097,152 字节。"
 
 
 async def test_a_body_that_does_not_say_is_cut_off():

@@ -86,6 +86,14 @@ def test_few_queues_have_a_colour_each_and_a_new_one_changes_no_other():
     assert len(set(after.values())) == CATEGORIES
 
 
+def test_a_queue_made_anew_beside_its_forerunner_has_one_colour():
+    queues = [make.queue(f"q{at}", created_at=NOW + timedelta(seconds=at)) for at in range(CATEGORIES)]
+    again = make.queue("q0", created_at=NOW + timedelta(minutes=1))
+    found = categories([*queues, again])
+    assert sorted(found) == [queue.name for queue in queues]
+    assert len(set(found.values())) == CATEGORIES
+
+
 def test_a_queue_with_queues_below_it_has_no_colour():
     rows = [make.queue("root"), make.queue("team"), make.queue("nlp", parent="team")]
     assert set(categories(rows)) == {"nlp"}

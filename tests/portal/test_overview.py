@@ -127,9 +127,11 @@ def test_figures_queues_and_causes_are_of_one_moment(client, ada):
     assert sorted(re.findall(r"data-allocated>([^<]*)<", html), reverse=True)[:3] == ["2", "1", "0"]
     assert "Why 2 jobs are pending" in html
     assert "Pods are starting" in html
-    assert OverviewTopic().load(ada, None).extras["lines"] == {
-        line.queue.name: line.live for line in told.lines if any(line.live)
-    }
+    extras = OverviewTopic().load(ada, None).extras
+    assert extras["lines"] == {line.queue.name: line.live for line in told.lines if any(line.live)}
+    assert "Why 2 jobs are pending" in extras["held"]["en"]
+    assert "2 个作业为何等待" in extras["held"]["zh-hans"]
+    assert extras["held"]["en"].strip() in html
 
 
 def test_machines_of_which_there_are_none_are_not_called_well(client, ada):

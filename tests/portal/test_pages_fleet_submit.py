@@ -147,7 +147,7 @@ def test_an_alias_bomb_and_a_large_text_are_refused_quickly(lena, fleet):
         f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
     )
     assert lena.post(PAGE, {"yaml": bomb, "do": "submit"}).status_code == 422
-    assert lena.post(PAGE, {"yaml": "a: " + "x" * 3_000_000}).status_code in (400, 413, 422)
+    assert lena.post(PAGE, {"yaml": "a: " + "x" * 3_000_000}).status_code == 400
     file = SimpleUploadedFile("big.yaml", b"x" * (2**20 + 1))
     assert lena.post(PAGE, {"yaml": "a: 1", "do": "load", "file": file}).status_code == 413
     assert fleet.list(JOB).items == []
@@ -167,7 +167,7 @@ def test_a_taken_name_is_a_conflict_that_keeps_everything(lena, fleet):
     posted = fields(lena.get(PAGE, {"shape": "gang"}).content)
     assert lena.post(PAGE, posted | {"do": "submit"}).status_code == 302
     answer = lena.post(PAGE, posted | {"do": "submit"})
-    assert answer.status_code in (409, 422)
+    assert answer.status_code == 422
     assert fields(answer.content)["name"] == "gang-1"
     assert "hint bad" in answer.content.decode()
     assert len(fleet.list(JOB).items) == 1
@@ -242,7 +242,7 @@ def test_several_documents_are_applied_together_or_not_at_all(lena, fleet, clien
     page = lena.post(PAGE, {"yaml": f"{queue}---\n{job}", "do": "sync"}).content.decode()
     assert "you may not create Queue fresh" in page
     refused = lena.post(reverse("apply"), {"yaml": f"{queue}---\n{job}"})
-    assert refused.status_code in (403, 422)  # lena may not make queues
+    assert refused.status_code == 422  # lena may not make queues
     assert fleet.list(JOB).items == []
     client.force_login(make_user("boss", staff=True), "django.contrib.auth.backends.ModelBackend")
     broken = client.post(reverse("apply"), {"yaml": f"{queue}---\n{job.replace('replicas: 1', 'replicas: -1')}"})

@@ -76,7 +76,9 @@ def _each(session: Session, names: list[str], action: str, done: str) -> None:
 @click.option("--one-by-one", "in_turn", is_flag=True, help="one node after another")
 @click.option("--no-follow", is_flag=True, help="begin it, and do not stay until it has ended")
 @click.option("-o", "--output", "form", type=click.Choice(("text", "json", "yaml")), default="text", help="how to print  [text]")
-def drain(session: Session, names: list[str], labels: str, reason: str, dry_run: bool, form: str, **how: Any) -> None:
+def drain(
+    session: Session, names: list[str], labels: str, reason: str, dry_run: bool, form: str, no_follow: bool, **how: Any
+) -> None:
     """Cordon nodes and evict their pods, as far as disruption budgets allow."""
     chosen = [*names, *(row["name"] for row in session.client.nodes.list(labelSelector=labels))] if labels else list(names)
     if not chosen:
@@ -92,7 +94,7 @@ def drain(session: Session, names: list[str], labels: str, reason: str, dry_run:
     if not reason:
         raise Missing("say why, with --reason")
     made = session.client.drains.create(_order(chosen, reason, **how))
-    if how["no_follow"]:
+    if no_follow:
         click.echo(f"drain/{made['id']} begun") if form == "text" else data(made, form)
         return
     _follow(session, made, form)
@@ -100,7 +102,7 @@ def drain(session: Session, names: list[str], labels: str, reason: str, dry_run:
 
 def _order(
     nodes: Sequence[str], reason: str, *, waits: bool, deadline: str, then_evict: bool, force: bool, local_data: bool,
-    in_turn: bool, no_follow: bool,
+    in_turn: bool,
 ) -> dict[str, Any]:  # fmt: skip
     if then_evict and not (waits and deadline):
         raise Missing("--then-evict goes with --wait and --deadline")
